@@ -1,0 +1,183 @@
+"""The numbers of TLS 1.3 that the engine speaks, and their names for people.
+
+Plain integers, because a comparison of two is all that the engine does with them. Sources: RFC 8446
+(sections named below), RFC 6066 (server_name), RFC 7301 (ALPN), and the IANA registries.
+"""
+
+from __future__ import annotations
+
+# Protocol versions (RFC 8446 section 4.1.2, 4.2.1).
+VERSION_SSL_3_0 = 0x0300
+VERSION_TLS_1_0 = 0x0301
+VERSION_TLS_1_2 = 0x0303
+VERSION_TLS_1_3 = 0x0304
+
+# Record content types (section 5.1).
+CHANGE_CIPHER_SPEC = 20
+ALERT = 21
+HANDSHAKE = 22
+APPLICATION_DATA = 23
+
+# Handshake message types (section 4).
+CLIENT_HELLO = 1
+SERVER_HELLO = 2
+NEW_SESSION_TICKET = 4
+END_OF_EARLY_DATA = 5
+ENCRYPTED_EXTENSIONS = 8
+CERTIFICATE = 11
+CERTIFICATE_REQUEST = 13
+CERTIFICATE_VERIFY = 15
+FINISHED = 20
+KEY_UPDATE = 24
+MESSAGE_HASH = 254
+
+# Values of KeyUpdateRequest (section 4.6.3).
+UPDATE_NOT_REQUESTED = 0
+UPDATE_REQUESTED = 1
+
+# Cipher suites (section B.4).
+TLS_AES_128_GCM_SHA256 = 0x1301
+TLS_AES_256_GCM_SHA384 = 0x1302
+TLS_CHACHA20_POLY1305_SHA256 = 0x1303
+
+SUITE_NAMES = {
+    TLS_AES_128_GCM_SHA256: "TLS_AES_128_GCM_SHA256",
+    TLS_AES_256_GCM_SHA384: "TLS_AES_256_GCM_SHA384",
+    TLS_CHACHA20_POLY1305_SHA256: "TLS_CHACHA20_POLY1305_SHA256",
+}
+
+# The server's order of suites, with and without AES instructions (`engine.hardware`).
+SUITES_WITH_AES = (TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256, TLS_AES_256_GCM_SHA384)
+SUITES_WITHOUT_AES = (TLS_CHACHA20_POLY1305_SHA256, TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384)
+
+# Groups (section 4.2.7), and the length of a key share of each (section 4.2.8.2).
+P256 = 23
+P384 = 24
+X25519 = 29
+
+GROUP_NAMES = {X25519: "X25519", P256: "P-256", P384: "P-384"}
+GROUPS = (X25519, P256, P384)
+SHARE_LENGTHS = {X25519: 32, P256: 65, P384: 97}
+
+# Signature schemes (section 4.2.3).
+RSA_PKCS1_SHA256 = 0x0401
+RSA_PKCS1_SHA384 = 0x0501
+RSA_PKCS1_SHA512 = 0x0601
+ECDSA_SECP256R1_SHA256 = 0x0403
+ECDSA_SECP384R1_SHA384 = 0x0503
+RSA_PSS_RSAE_SHA256 = 0x0804
+RSA_PSS_RSAE_SHA384 = 0x0805
+RSA_PSS_RSAE_SHA512 = 0x0806
+ED25519 = 0x0807
+
+SCHEME_NAMES = {
+    RSA_PKCS1_SHA256: "rsa_pkcs1_sha256",
+    RSA_PKCS1_SHA384: "rsa_pkcs1_sha384",
+    RSA_PKCS1_SHA512: "rsa_pkcs1_sha512",
+    ECDSA_SECP256R1_SHA256: "ecdsa_secp256r1_sha256",
+    ECDSA_SECP384R1_SHA384: "ecdsa_secp384r1_sha384",
+    RSA_PSS_RSAE_SHA256: "rsa_pss_rsae_sha256",
+    RSA_PSS_RSAE_SHA384: "rsa_pss_rsae_sha384",
+    RSA_PSS_RSAE_SHA512: "rsa_pss_rsae_sha512",
+    ED25519: "ed25519",
+}
+
+# Extensions (section 4.2).
+EXT_SERVER_NAME = 0
+EXT_SUPPORTED_GROUPS = 10
+EXT_SIGNATURE_ALGORITHMS = 13
+EXT_ALPN = 16
+EXT_PRE_SHARED_KEY = 41
+EXT_EARLY_DATA = 42
+EXT_SUPPORTED_VERSIONS = 43
+EXT_COOKIE = 44
+EXT_PSK_KEY_EXCHANGE_MODES = 45
+EXT_CERTIFICATE_AUTHORITIES = 47
+EXT_POST_HANDSHAKE_AUTH = 49
+EXT_SIGNATURE_ALGORITHMS_CERT = 50
+EXT_KEY_SHARE = 51
+
+EXTENSION_NAMES = {
+    EXT_SERVER_NAME: "server_name",
+    EXT_SUPPORTED_GROUPS: "supported_groups",
+    EXT_SIGNATURE_ALGORITHMS: "signature_algorithms",
+    EXT_ALPN: "application_layer_protocol_negotiation",
+    EXT_PRE_SHARED_KEY: "pre_shared_key",
+    EXT_EARLY_DATA: "early_data",
+    EXT_SUPPORTED_VERSIONS: "supported_versions",
+    EXT_COOKIE: "cookie",
+    EXT_PSK_KEY_EXCHANGE_MODES: "psk_key_exchange_modes",
+    EXT_CERTIFICATE_AUTHORITIES: "certificate_authorities",
+    EXT_POST_HANDSHAKE_AUTH: "post_handshake_auth",
+    EXT_SIGNATURE_ALGORITHMS_CERT: "signature_algorithms_cert",
+    EXT_KEY_SHARE: "key_share",
+}
+
+# The name type of a host name in server_name (RFC 6066 section 3).
+HOST_NAME = 0
+
+# Modes of psk_key_exchange_modes (section 4.2.9).
+PSK_KE = 0
+PSK_DHE_KE = 1
+
+# Alert levels and descriptions (section 6).
+ALERT_LEVEL_WARNING = 1
+ALERT_LEVEL_FATAL = 2
+
+ALERT_CLOSE_NOTIFY = 0
+ALERT_UNEXPECTED_MESSAGE = 10
+ALERT_BAD_RECORD_MAC = 20
+ALERT_RECORD_OVERFLOW = 22
+ALERT_HANDSHAKE_FAILURE = 40
+ALERT_BAD_CERTIFICATE = 42
+ALERT_UNSUPPORTED_CERTIFICATE = 43
+ALERT_CERTIFICATE_REVOKED = 44
+ALERT_CERTIFICATE_EXPIRED = 45
+ALERT_CERTIFICATE_UNKNOWN = 46
+ALERT_ILLEGAL_PARAMETER = 47
+ALERT_UNKNOWN_CA = 48
+ALERT_ACCESS_DENIED = 49
+ALERT_DECODE_ERROR = 50
+ALERT_DECRYPT_ERROR = 51
+ALERT_PROTOCOL_VERSION = 70
+ALERT_INSUFFICIENT_SECURITY = 71
+ALERT_INTERNAL_ERROR = 80
+ALERT_INAPPROPRIATE_FALLBACK = 86
+ALERT_USER_CANCELED = 90
+ALERT_MISSING_EXTENSION = 109
+ALERT_UNSUPPORTED_EXTENSION = 110
+ALERT_UNRECOGNIZED_NAME = 112
+ALERT_BAD_CERTIFICATE_STATUS_RESPONSE = 113
+ALERT_UNKNOWN_PSK_IDENTITY = 115
+ALERT_CERTIFICATE_REQUIRED = 116
+ALERT_NO_APPLICATION_PROTOCOL = 120
+
+ALERT_NAMES = {
+    ALERT_CLOSE_NOTIFY: "close_notify",
+    ALERT_UNEXPECTED_MESSAGE: "unexpected_message",
+    ALERT_BAD_RECORD_MAC: "bad_record_mac",
+    ALERT_RECORD_OVERFLOW: "record_overflow",
+    ALERT_HANDSHAKE_FAILURE: "handshake_failure",
+    ALERT_BAD_CERTIFICATE: "bad_certificate",
+    ALERT_UNSUPPORTED_CERTIFICATE: "unsupported_certificate",
+    ALERT_CERTIFICATE_REVOKED: "certificate_revoked",
+    ALERT_CERTIFICATE_EXPIRED: "certificate_expired",
+    ALERT_CERTIFICATE_UNKNOWN: "certificate_unknown",
+    ALERT_ILLEGAL_PARAMETER: "illegal_parameter",
+    ALERT_UNKNOWN_CA: "unknown_ca",
+    ALERT_ACCESS_DENIED: "access_denied",
+    ALERT_DECODE_ERROR: "decode_error",
+    ALERT_DECRYPT_ERROR: "decrypt_error",
+    ALERT_PROTOCOL_VERSION: "protocol_version",
+    ALERT_INSUFFICIENT_SECURITY: "insufficient_security",
+    ALERT_INTERNAL_ERROR: "internal_error",
+    ALERT_INAPPROPRIATE_FALLBACK: "inappropriate_fallback",
+    ALERT_USER_CANCELED: "user_canceled",
+    ALERT_MISSING_EXTENSION: "missing_extension",
+    ALERT_UNSUPPORTED_EXTENSION: "unsupported_extension",
+    ALERT_UNRECOGNIZED_NAME: "unrecognized_name",
+    ALERT_BAD_CERTIFICATE_STATUS_RESPONSE: "bad_certificate_status_response",
+    ALERT_UNKNOWN_PSK_IDENTITY: "unknown_psk_identity",
+    ALERT_CERTIFICATE_REQUIRED: "certificate_required",
+    ALERT_NO_APPLICATION_PROTOCOL: "no_application_protocol",
+}
