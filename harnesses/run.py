@@ -1,0 +1,129 @@
+"""The Atheris runner: the only file here that knows a fuzzer.
+
+    python -m harnesses.run NAME [libFuzzer arguments]
+
+With RESIDUE_FINDINGS=DIR in the environment a finding does not end the process: it is saved in DIR once for each
+signature (`<digest>.json` and `<digest>.input`, each written aside and renamed, so that a file there is whole) and the
+campaign goes on. Without it the exception reaches Atheris, which saves the input and exits 77.
+
+The harness is imported under instrumentation and nothing of `engine` before it: a module imported earlier is never
+instrumented, and its edges would be missing without a word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from . import HARNESSES
+
+FRAMES = 3
+INSTRUMENTED = ("engine", "harnesses")
+# libFuzzer's own default for a hang is twenty minutes; no input here may take a thousandth of that.
+DEFAULTS = {"-timeout": "10", "-rss_limit_mb": "1024"}
+
+
+def signature(error: BaseException) -> dict[str, object]:
+    """What makes two findings the same: the oracle, the kind, and the last frames of our own code.
+
+    An oracle that reports an exception raises `from` it; then the frames are the cause's, which is where the bug is.
+    """
+    cause = error.__cause__ or error
+    return {
+        "oracle": getattr(error, "oracle", None),
+        "kind": type(cause).__name__,
+        "frames": _frames(cause.__traceback__)[-FRAMES:],
+    }
+
+
+def save(folder: Path, name: str, data: bytes, error: BaseException) -> bool:
+    """Saves a finding unless its signature is known; True when it was new."""
+    found = signature(error)
+    key = json.dumps([name, found], sort_keys=True).encode()
+    digest = hashlib.sha256(key).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    report = folder / f"{digest}.json"
+    if report.exists():
+        return False
+    detail = "".join(traceback.format_exception_only(error)).strip()
+    text = json.dumps(
+        {
+            "harness": name,
+            "signature": found,
+            "detail": detail,
+            "input": f"{digest}.input",
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "traceback": traceback.format_exception(error),
+        },
+        indent=1,
+    )
+    _write(folder / f"{digest}.input", data)
+    _write(report, text.encode())
+    return True
+
+
+def target(name: str, run: Callable[[bytes], str], findings: Path | None) -> Callable[[bytes], None]:
+    """The function the fuzzer calls; only with a findings folder does it outlive a finding."""
+    if findings is None:
+        def bare(data: bytes) -> None:
+            run(data)
+
+        return bare
+
+    def recording(data: bytes) -> None:
+        try:
+            run(data)
+        except Exception as error:
+            if save(findings, name, data, error):
+                print(f"finding: {name}: {error!r}"[:500], file=sys.stderr, flush=True)
+
+    return recording
+
+
+def arguments(name: str, given: list[str], max_len: int) -> list[str]:
+    """libFuzzer's argv. Merging and minimising run argv[0] again through a shell, so it is a command, not a file."""
+    wanted = {**DEFAULTS, "-max_len": str(max_len)}
+    named = {argument.split("=", 1)[0] for argument in given}
+    defaults = [f"{key}={value}" for key, value in wanted.items() if key not in named]
+    return [f"{sys.executable} -m harnesses.run {name}", *defaults, *given]
+
+
+def main(argv: list[str]) -> None:
+    """Runs one harness under Atheris; SystemExit 2 for a name that is none."""
+    if not argv or argv[0] not in HARNESSES:
+        print(f"usage: python -m harnesses.run {'|'.join(HARNESSES)} [libFuzzer arguments]", file=sys.stderr)
+        raise SystemExit(2)
+    import atheris
+
+    name = argv[0]
+    with atheris.instrument_imports(include=list(INSTRUMENTED)):
+        harness = importlib.import_module(f"harnesses.{name}")
+    folder = os.environ.get("RESIDUE_FINDINGS")
+    function = target(name, harness.run, Path(folder) if folder else None)
+    atheris.Setup(arguments(name, argv[1:], harness.MAX_LEN), function)
+    atheris.Fuzz()
+
+
+def _frames(trace: TracebackType | None) -> list[str]:
+    return [
+        f"{Path(frame.filename).name}:{frame.name}"
+        for frame in traceback.extract_tb(trace)
+        if "site-packages" not in frame.filename and Path(frame.filename).name != "run.py"
+    ]
+
+
+def _write(path: Path, data: bytes) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_bytes(data)
+    os.replace(aside, path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
