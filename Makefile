@@ -1,0 +1,54 @@
+# make test      lint, types and tests
+# make campaign  fuzz every harness: SECONDS of wall time over JOBS processes
+#
+# Both make their own virtual environment from requirements.lock. Another interpreter gets
+# another environment: make PYTHON=python3.12 test
+
+DEFAULT_PYTHON := $(shell command -v python3.11 || command -v python3)
+
+ifeq ($(origin PYTHON),undefined)
+PYTHON := $(DEFAULT_PYTHON)
+VENV := .venv
+else
+VENV := .venv-$(notdir $(PYTHON))
+endif
+
+SECONDS = 60
+JOBS = 2
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: test lint types unit campaign environment lock clean
+
+test: lint types unit
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2
+
+campaign: $(STAMP)
+	$(BIN)/python -m ci campaign --seconds $(SECONDS) --jobs $(JOBS)
+
+environment: $(STAMP)
+
+# The stamp is written last, so that an install that was cut short is done again.
+$(STAMP): requirements.lock setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--config-settings editable_mode=compat -e .
+	@touch $(STAMP)
+
+# Needs uv, which nothing else here does. Read the difference before committing it.
+lock:
+	uv pip compile --universal --generate-hashes --all-extras --no-annotate \
+		--python-version 3.11 --custom-compile-command 'make lock' --output-file requirements.lock setup.cfg
+
+clean:
+	rm -rf build .mypy_cache .pytest_cache .ruff_cache

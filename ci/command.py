@@ -1,0 +1,156 @@
+"""The command `residue`: a table of commands, and what is common to them all.
+
+A command is a module with `add_arguments(parser)` and `run(args) -> int`. It is imported only when
+it is the one asked for: `residue doctor` must work where half of the rest does not, and atheris is
+never imported by this process.
+"""
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FrameType
+
+from ci.exits import Exit, Interrupted, Untrusted, UsageError
+
+
+@dataclass(frozen=True)
+class Command:
+    """One line of `residue --help`."""
+
+    module: str
+    does: str
+    example: str
+
+
+COMMANDS = {
+    "fuzz": Command("ci.fuzz", "fuzz one harness", "residue fuzz hello --seconds 30 --jobs 2"),
+    "campaign": Command(
+        "ci.campaign",
+        "fuzz all harnesses, merge what they found, measure and sum up",
+        "residue campaign --seconds 60 --jobs 2 --out build/tonight",
+    ),
+    "replay": Command(
+        "ci.replay",
+        "run committed inputs without a fuzzer and compare their outcomes",
+        "residue replay hello corpus/hello/*",
+    ),
+    "promote": Command(
+        "ci.promote",
+        "make an input a committed one, with its right outcome",
+        "residue promote build/campaign/latest/new/hello/0a1b2c --harness hello",
+    ),
+    "doctor": Command(
+        "ci.doctor", "what is installed, what is missing, what that switches off", "residue doctor"
+    ),
+    "serve": Command(
+        "servers.command",
+        "run an example server",
+        "residue serve echo --port 4433 --dir certificates --identity localhost",
+    ),
+    "bench handshake": Command(
+        "bench.handshake", "CPU of a handshake, next to Python's ssl", "residue bench handshake"
+    ),
+    "bench records": Command(
+        "bench.records", "records and bytes a second, next to ssl", "residue bench records"
+    ),
+    "bench memory": Command(
+        "bench.memory", "resident memory a connection", "residue bench memory --count 10000"
+    ),
+}
+
+GROUPS = {"bench": "measure; residue bench --help lists what"}
+
+
+def usage() -> str:
+    """The text of `residue --help`, made from the table."""
+    rows = [(name, command.does) for name, command in COMMANDS.items() if " " not in name]
+    rows += list(GROUPS.items())
+    width = max(len(name) for name, _ in rows)
+    listed = "\n".join(f"  {name:<{width}}  {does}" for name, does in rows)
+    return (
+        "usage: residue COMMAND [...]\n\n"
+        f"{listed}\n\n"
+        "residue COMMAND --help says more, with an example.\n"
+        "Exit codes: 0 nothing found, 1 something found, 2 usage, 3 a run not to be trusted,\n"
+        "130 interrupted.\n\n"
+        "example: residue campaign --seconds 60 --jobs 2\n"
+    )
+
+
+def group_usage(group: str) -> str:
+    """The text of `residue GROUP --help`."""
+    members = {n.split(" ", 1)[1]: c for n, c in COMMANDS.items() if n.startswith(group + " ")}
+    width = max(len(name) for name in members)
+    listed = "\n".join(f"  {name:<{width}}  {c.does}" for name, c in members.items())
+    example = next(iter(members.values())).example
+    return f"usage: residue {group} WHAT [...]\n\n{listed}\n\nexample: {example}\n"
+
+
+def select(argv: Sequence[str]) -> tuple[str, list[str]] | str:
+    """The command that the arguments name and what is left for it, or a help text to print."""
+    if not argv:
+        raise UsageError("no command; residue --help lists them")
+    first, rest = argv[0], list(argv[1:])
+    if first in ("-h", "--help", "help"):
+        return usage()
+    if first in GROUPS:
+        if not rest:
+            raise UsageError(f"{first} what? residue {first} --help lists them")
+        if rest[0] in ("-h", "--help"):
+            return group_usage(first)
+        first, rest = f"{first} {rest[0]}", rest[1:]
+    if first not in COMMANDS:
+        raise UsageError(f"there is no command {first!r}; residue --help lists them")
+    return first, rest
+
+
+def parser_of(name: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Namespace], int]]:
+    """The parser of one command, and what runs it."""
+    command = COMMANDS[name]
+    module = importlib.import_module(command.module)
+    parser = argparse.ArgumentParser(
+        prog=f"residue {name}",
+        description=command.does[0].upper() + command.does[1:] + ".",
+        epilog=f"example: {command.example}",
+        allow_abbrev=False,
+    )
+    module.add_arguments(parser)
+    return parser, module.run
+
+
+def interrupt(signum: int, frame: FrameType | None) -> None:
+    """A handler for SIGINT and SIGTERM, which are the same to us."""
+    raise Interrupted(signal.Signals(signum).name)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Returns its exit code; argparse's own usage errors exit with 2 as well."""
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        selected = select(sys.argv[1:] if argv is None else argv)
+        if isinstance(selected, str):
+            print(selected, end="")
+            return Exit.CLEAN
+        parser, run = parser_of(selected[0])
+        code = run(parser.parse_args(selected[1]))
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        print(f"residue: {error}", file=sys.stderr)
+        return Exit.USAGE
+    except Untrusted as error:
+        print(f"residue: {error}", file=sys.stderr)
+        return Exit.UNTRUSTED
+    except (Interrupted, KeyboardInterrupt):
+        print("residue: interrupted", file=sys.stderr)
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away: what it did not read, it cannot judge. Standard
+        # output is pointed elsewhere so that the interpreter's last flush does not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.UNTRUSTED
