@@ -4,9 +4,9 @@
 
     FILE<TAB>OUTCOME[<TAB>REASON]
 
-OUTCOME is what the harness's `run` returns. REASON is free text, for an outcome that surprises. Replaying a corpus is
-thereby a test of behaviour, not only of "no crash". An input without an outcome, and an outcome without an input, are
-disagreements like any other.
+OUTCOME is what the harness's `run` returns. REASON is free text, for an outcome that surprises.
+Replaying a corpus is thereby a test of behaviour, not only of "no crash". An input without an
+outcome, and an outcome without an input, are disagreements like any other.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def write(name: str, table: dict[str, Outcome]) -> None:
 
 
 def compare(name: str, run: Callable[[bytes], str]) -> Iterator[Disagreement]:
-    """Runs every committed input and yields where the outcome differs. What `run` raises passes through."""
+    """Runs every committed input, yields where the outcome differs; what `run` raises passes."""
     table = read(name)
     for entry in inputs(name):
         found = run(entry.read_bytes())

@@ -2,12 +2,13 @@
 
     python -m harnesses.run NAME [libFuzzer arguments]
 
-With RESIDUE_FINDINGS=DIR in the environment a finding does not end the process: it is saved in DIR once for each
-signature (`<digest>.json` and `<digest>.input`, each written aside and renamed, so that a file there is whole) and the
-campaign goes on. Without it the exception reaches Atheris, which saves the input and exits 77.
+With RESIDUE_FINDINGS=DIR in the environment a finding does not end the process: it is saved in DIR
+once for each signature (`<digest>.json` and `<digest>.input`, each written aside and renamed, so
+that a file there is whole) and the campaign goes on. Without it the exception reaches Atheris,
+which saves the input and exits 77.
 
-The harness is imported under instrumentation and nothing of `engine` before it: a module imported earlier is never
-instrumented, and its edges would be missing without a word.
+The harness is imported under instrumentation and nothing of `engine` before it: a module imported
+earlier is never instrumented, and its edges would be missing without a word.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ DEFAULTS = {"-timeout": "10", "-rss_limit_mb": "1024"}
 def signature(error: BaseException) -> dict[str, object]:
     """What makes two findings the same: the oracle, the kind, and the last frames of our own code.
 
-    An oracle that reports an exception raises `from` it; then the frames are the cause's, which is where the bug is.
+    An oracle that reports an exception raises `from` it; then the frames are the cause's, which is
+    where the bug is.
     """
     cause = error.__cause__ or error
     return {
@@ -69,9 +71,12 @@ def save(folder: Path, name: str, data: bytes, error: BaseException) -> bool:
     return True
 
 
-def target(name: str, run: Callable[[bytes], str], findings: Path | None) -> Callable[[bytes], None]:
+def target(
+    name: str, run: Callable[[bytes], str], findings: Path | None
+) -> Callable[[bytes], None]:
     """The function the fuzzer calls; only with a findings folder does it outlive a finding."""
     if findings is None:
+
         def bare(data: bytes) -> None:
             run(data)
 
@@ -88,7 +93,7 @@ def target(name: str, run: Callable[[bytes], str], findings: Path | None) -> Cal
 
 
 def arguments(name: str, given: list[str], max_len: int) -> list[str]:
-    """libFuzzer's argv. Merging and minimising run argv[0] again through a shell, so it is a command, not a file."""
+    """libFuzzer's argv. Merging runs argv[0] again through a shell, so it is a whole command."""
     wanted = {**DEFAULTS, "-max_len": str(max_len)}
     named = {argument.split("=", 1)[0] for argument in given}
     defaults = [f"{key}={value}" for key, value in wanted.items() if key not in named]
@@ -98,7 +103,10 @@ def arguments(name: str, given: list[str], max_len: int) -> list[str]:
 def main(argv: list[str]) -> None:
     """Runs one harness under Atheris; SystemExit 2 for a name that is none."""
     if not argv or argv[0] not in HARNESSES:
-        print(f"usage: python -m harnesses.run {'|'.join(HARNESSES)} [libFuzzer arguments]", file=sys.stderr)
+        print(
+            f"usage: python -m harnesses.run {'|'.join(HARNESSES)} [libFuzzer arguments]",
+            file=sys.stderr,
+        )
         raise SystemExit(2)
     import atheris
 

@@ -1,12 +1,13 @@
 """Planted faults: the one mechanism by which the suite proves that it can fail.
 
-An oracle that has never been seen to fail may be unable to. A *plant* is a bug made on purpose: one file, a text
-that occurs in it exactly once, its replacement, the rule it breaks and what must see it. It is applied to a copy of
-the tree, never in place, so that nothing of a killed run stays behind.
+An oracle that has never been seen to fail may be unable to. A *plant* is a bug made on purpose: one
+file, a text that occurs in it exactly once, its replacement, the rule it breaks and what must see
+it. It is applied to a copy of the tree, never in place, so that nothing of a killed run stays
+behind.
 
-The text must occur exactly once. A text that occurs twice could plant another bug than the one described, and a text
-that no longer occurs would plant none: both are errors, so a stale entry is red and cannot pass for a fault that
-nothing noticed.
+The text must occur exactly once. A text that occurs twice could plant another bug than the one
+described, and a text that no longer occurs would plant none: both are errors, so a stale entry is
+red and cannot pass for a fault that nothing noticed.
 """
 
 from __future__ import annotations
@@ -71,9 +72,7 @@ def planted(plant: Plant, root: Path = ROOT) -> str:
     return edited
 
 
-def apply(
-    plant: Plant, dest: Path, *, root: Path = ROOT, folders: Iterable[str] = FOLDERS
-) -> Path:
+def apply(plant: Plant, dest: Path, *, root: Path = ROOT, folders: Iterable[str] = FOLDERS) -> Path:
     """Copies the folders a harness needs to `dest`, makes the edit there, and returns `dest`.
 
     Bytecode is left out: a cached file of the same size and second would hide the edit.
