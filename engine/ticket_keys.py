@@ -1,0 +1,217 @@
+"""The ring of ticket keys: one that seals, up to three that only open, and the clock they live by.
+
+The rules:
+
+- A key is 32 bytes. Its name, which every ticket carries in the clear, is a function of the key,
+  so hosts that were given the same key agree on its name with nothing else to agree on.
+- The current key seals and opens. A key that stops being current opens for one ticket lifetime
+  more, to the millisecond: no ticket that it sealed lives longer. So a stolen key is worth two
+  lifetimes at most.
+- A key that the engine drew is replaced after one lifetime. A program that supplies keys turns that
+  off: then several processes hold the same ring, and only their operator can rotate it.
+- The clock only moves forward, and any value forward is taken. A jump cannot be told from a night
+  without a connection, and one that is wrong fails safe: it ages tickets, and revives none.
+
+Keys lie in four places, bytearrays made once and overwritten when their key goes. Deriving a name
+or a subkey hands a place to `hmac` as a buffer; no copy of a key is made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hmac import digest as hmac_digest
+from operator import index as as_int
+
+from engine.refusals import Refusal, Refused
+
+KEY_LENGTH = 32
+NAME_LENGTH = 16
+RING_SIZE = 4
+
+# A caller's mistake stops here, so that no sum of a time and a lifetime can pass the 64 bits that a
+# ticket has for it, nor the sign bit of a slot's word.
+LATEST_MS = 1 << 62
+
+_NAME_LABEL = b"cancho tls ticket key name v1"
+_ZEROS = bytes(KEY_LENGTH)
+
+Buffer = bytes | bytearray | memoryview
+Draw = Callable[[int], Buffer]
+
+
+def key_name(key: Buffer) -> bytes:
+    """The name that tickets sealed under `key` carry."""
+    return hmac_digest(key, _NAME_LABEL, "sha256")[:NAME_LENGTH]
+
+
+class TicketKey:
+    """One key in use: its name, the place that holds its bytes, and its times."""
+
+    __slots__ = ("current_since", "drawn", "name", "open_until", "secret")
+
+    def __init__(self, name: bytes, secret: bytearray, drawn: bool, now_ms: int) -> None:
+        self.name = name
+        self.secret = secret
+        self.drawn = drawn
+        self.current_since = now_ms
+        # Meaningless, and not read, while the key is the current one.
+        self.open_until = 0
+
+
+class TicketKeyRing:
+    """Up to four ticket keys, the first of them current, and the clock of all tickets."""
+
+    __slots__ = ("_keys", "_lifetime_ms", "_now_ms", "_supplied", "_unused")
+
+    def __init__(self, lifetime_ms: int) -> None:
+        self._unused = [bytearray(KEY_LENGTH) for _ in range(RING_SIZE)]
+        self._keys: list[TicketKey] = []
+        self._lifetime_ms = lifetime_ms
+        self._now_ms = 0
+        self._supplied = False
+
+    @property
+    def now_ms(self) -> int:
+        """The latest time that the program gave."""
+        return self._now_ms
+
+    @property
+    def lifetime_ms(self) -> int:
+        """The lifetime of the tickets made now."""
+        return self._lifetime_ms
+
+    def set_lifetime(self, lifetime_ms: int) -> None:
+        """Change the lifetime of tickets made from now on; a previous key keeps its date."""
+        self._lifetime_ms = lifetime_ms
+
+    def advance(self, now_ms: int) -> None:
+        """Move the clock forward; a time before the latest changes nothing."""
+        now_ms = _checked_time(now_ms)
+        if now_ms <= self._now_ms:
+            return
+        self._now_ms = now_ms
+        # A supplied key past its time is kept: it is how a list that is supplied again, as at every
+        # reload, is known not to be a new one, which would open for another lifetime. Nobody can
+        # supply a key that the engine drew, so that one is overwritten as soon as it opens nothing.
+        for key in self._keys[1:]:
+            if key.drawn and key.open_until <= now_ms:
+                self._remove(key)
+
+    def renew(self, now_ms: int, draw: Draw) -> None:
+        """Move the clock, and draw a key if the engine's own is missing or has had its lifetime.
+
+        `draw` may raise; then nothing has changed.
+        """
+        later = max(self._now_ms, _checked_time(now_ms))
+        if self._own_key_due(later):
+            self.rotate(later, draw)
+        else:
+            self.advance(later)
+
+    def rotate(self, now_ms: int, draw: Draw) -> None:
+        """Draw a key and make it current; the one before it opens for one lifetime more.
+
+        `draw` may raise; then nothing has changed.
+        """
+        now_ms = _checked_time(now_ms)
+        secret = draw(KEY_LENGTH)
+        self.advance(now_ms)
+        self._retire_current()
+        if len(self._keys) == RING_SIZE:
+            self._remove(self._keys[-1])
+        self._keys.insert(0, self._placed(key_name(secret), secret, True))
+
+    def set_keys(self, keys: Sequence[Buffer], now_ms: int) -> None:
+        """Hold exactly `keys`, the first current, and leave their rotation to the program.
+
+        A key already held keeps its history, one not listed is overwritten, and a new one that is
+        not the first opens for one lifetime from now. The same list changes nothing. Raises
+        `Refused` with `tls-server-ticket-key`, and changes nothing, unless there are 1 to 4
+        different keys of 32 bytes.
+        """
+        now_ms = _checked_time(now_ms)
+        if not 1 <= len(keys) <= RING_SIZE:
+            raise Refused(Refusal.SERVER_TICKET_KEY)
+        views = [memoryview(key).cast("B") for key in keys]
+        if any(len(view) != KEY_LENGTH for view in views):
+            raise Refused(Refusal.SERVER_TICKET_KEY)
+        names = [key_name(view) for view in views]
+        # A key twice would have two histories, and the one found first could be the stale one.
+        if len(set(names)) != len(names):
+            raise Refused(Refusal.SERVER_TICKET_KEY)
+
+        self.advance(now_ms)
+        if self._keys and self._keys[0].name != names[0]:
+            self._retire_current()
+        for key in self._keys[:]:
+            if key.name not in names:
+                self._remove(key)
+        held = {key.name: key for key in self._keys}
+        self._keys = [
+            held.get(name) or self._placed(name, view, False)
+            for name, view in zip(names, views, strict=True)
+        ]
+        for key in self._keys:
+            if key.name not in held:
+                key.open_until = self._now_ms + self._lifetime_ms
+            key.drawn = False
+        self._supplied = True
+
+    def current(self) -> TicketKey | None:
+        """The key that seals, or None before there is one."""
+        return self._keys[0] if self._keys else None
+
+    def find(self, name: Buffer) -> TicketKey | None:
+        """The key of that name, if it opens tickets now."""
+        for place, key in enumerate(self._keys):
+            if key.name == name:
+                return key if place == 0 or self._now_ms < key.open_until else None
+        return None
+
+    def open_keys(self) -> int:
+        """How many keys open tickets now."""
+        return sum(
+            place == 0 or self._now_ms < key.open_until for place, key in enumerate(self._keys)
+        )
+
+    def residue(self) -> int:
+        """The bytes that are not zero in places that hold no key in use."""
+        return sum(KEY_LENGTH - place.count(0) for place in self._unused)
+
+    def wipe(self) -> None:
+        """Overwrite every key and forget it."""
+        for key in self._keys[:]:
+            self._remove(key)
+
+    def _own_key_due(self, now_ms: int) -> bool:
+        """Whether the engine has to draw a key: it has none, or its own has had its lifetime."""
+        if not self._keys:
+            return True
+        if self._supplied:
+            return False
+        return now_ms - self._keys[0].current_since >= self._lifetime_ms
+
+    def _retire_current(self) -> None:
+        """Let the current key, if there is one, open for one lifetime from now."""
+        if self._keys:
+            self._keys[0].open_until = self._now_ms + self._lifetime_ms
+
+    def _placed(self, name: bytes, secret: Buffer, drawn: bool) -> TicketKey:
+        """Copy a key into an unused place."""
+        place = self._unused.pop()
+        place[:] = secret
+        return TicketKey(name, place, drawn, self._now_ms)
+
+    def _remove(self, key: TicketKey) -> None:
+        """Overwrite a key and forget it."""
+        key.secret[:] = _ZEROS
+        self._unused.append(key.secret)
+        self._keys.remove(key)
+
+
+def _checked_time(now_ms: int) -> int:
+    """A time as an int; ValueError when it is no time that a ticket can carry."""
+    now_ms = as_int(now_ms)
+    if now_ms >= LATEST_MS:
+        raise ValueError("the time is out of range")
+    return now_ms

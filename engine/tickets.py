@@ -1,0 +1,414 @@
+"""Session tickets: sealed, opened, and judged.
+
+A ticket is the server's own state, handed to the client and read back (RFC 8446 §2.2, §4.6.1). The
+server keeps nothing for it, so another process with the same ticket key and the same identity
+resumes it too. All integers are big-endian:
+
+    ticket    = key name (16) | salt (32) | sealed plaintext | tag (16)
+    subkey    = HKDF-Expand(HKDF-Extract(salt, ticket key), "cancho tls ticket v1", 32)
+    sealing   = ChaCha20-Poly1305, a nonce of zeros, over version | key name | salt
+    plaintext = version (1) | auth (1) | issue ms (8) | expiry ms (8) | age_add (4) | suite (2)
+              | PSK length (1) | PSK | SHA-256 of the leaf (32)
+              | name length (1) | name | protocol length (1) | protocol
+
+No (key, nonce) pair seals two messages, because the key is new for each ticket: a counter would
+collide between the processes that share a ticket key, and random nonces of 96 bits under one key
+would repeat on a busy fleet within days.
+
+A ticket is a stored verdict that a full handshake happened, and every way in which the verdict can
+be stale is a rule. A ticket that breaks a rule is no error: the connection goes on as a full
+handshake and says why. What ends the connection instead is a wrong binder on a ticket that every
+rule accepted (§4.2.11.2), because its holder does not know the key in it.
+
+A ticket resumes as often as its client offers it, until it expires. There is no early data, so a
+replayed ClientHello makes no progress: its sender cannot derive the handshake keys. The new ticket
+of a resumed connection starts a new lifetime, so a chain of them has no total age; only the leaf's
+own end bounds it.
+
+What cannot be wiped: the pseudo-random key and the subkey that `hmac` returns, and the PSK that is
+derived to be sealed, are bytes objects that live as long as the call that made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256, sha384
+from hmac import compare_digest
+from hmac import digest as hmac_digest
+from operator import index as as_int
+from struct import Struct
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from engine import codepoints as c
+from engine.refusals import Refusal, Refused
+from engine.ticket_keys import Buffer, TicketKeyRing
+
+# What became of the tickets that a client offered: a small number for a slot's word, and its name.
+# A slot of zeros says that no ticket was offered.
+VERDICT_NAMES = (
+    "none",
+    "resumed",
+    "off",
+    "no-psk-dhe-ke",
+    "unknown",
+    "tampered",
+    "format",
+    "auth",
+    "expired",
+    "age",
+    "name",
+    "identity",
+    "suite",
+    "alpn",
+)
+NONE, RESUMED, OFF, NO_PSK_DHE_KE, UNKNOWN, TAMPERED, FORMAT = range(7)
+AUTH, EXPIRED, AGE, NAME, IDENTITY, SUITE, ALPN = range(7, 14)
+
+# §4.6.1: a lifetime of at most seven days.
+MAX_COUNT = 8
+MAX_LIFETIME_S = 604_800
+DEFAULT_LIFETIME_S = 3_600
+
+# A hello of 16 KiB has room for hundreds of identities, and each would cost us a subkey and an
+# opening; so would one large ticket. The sizes are those that a ticket of ours can have.
+MAX_TRIED = 4
+MIN_TICKET = 155
+MAX_TICKET = 681
+
+# How far the age that the client claims may be from the age that the server sees. A captured
+# ClientHello repeats its age, so it can be replayed for this long and not for the lifetime.
+AGE_WINDOW_MS = 30_000
+
+SALT_LENGTH = 32
+AGE_ADD_LENGTH = 4
+ENTROPY_LENGTH = SALT_LENGTH + AGE_ADD_LENGTH
+
+HASH_OF_SUITE = {
+    c.TLS_AES_128_GCM_SHA256: "sha256",
+    c.TLS_AES_256_GCM_SHA384: "sha384",
+    c.TLS_CHACHA20_POLY1305_SHA256: "sha256",
+}
+HASH_LENGTH = {"sha256": 32, "sha384": 48}
+_EMPTY_HASH = {"sha256": sha256(b"").digest(), "sha384": sha384(b"").digest()}
+
+_VERSION = 1
+_AUTH_NONE = 0
+_NAME_END = 16
+_SALT_END = _NAME_END + SALT_LENGTH
+_TAG_LENGTH = 16
+_MAX_PLAINTEXT = MAX_TICKET - _SALT_END - _TAG_LENGTH
+_FINGERPRINT_LENGTH = 32
+_NONCE = bytes(12)
+_ZEROS = bytes(_MAX_PLAINTEXT)
+_AAD_VERSION = bytes([_VERSION])
+# HKDF-Expand of one block is one HMAC over the label and the block's number (RFC 5869 §2.3).
+_SUBKEY_INFO = b"cancho tls ticket v1\x01"
+# version, auth, issue, expiry, age_add, suite, length of the PSK
+_HEAD = Struct(">BBQQIHB")
+_NEW_SESSION_TICKET = Struct(">B3sIIBBH")
+_AGE_MODULUS = 1 << 32
+
+
+class Ticket:
+    """What a ticket holds. The PSK is a buffer of its own, to be wiped."""
+
+    __slots__ = (
+        "age_add",
+        "alpn",
+        "auth",
+        "expiry_ms",
+        "fingerprint",
+        "issue_ms",
+        "psk",
+        "server_name",
+        "suite",
+    )
+
+    def __init__(
+        self,
+        issue_ms: int,
+        expiry_ms: int,
+        age_add: int,
+        suite: int,
+        psk: bytearray,
+        fingerprint: bytes,
+        server_name: bytes,
+        alpn: bytes,
+        auth: int = _AUTH_NONE,
+    ) -> None:
+        self.auth = auth
+        self.issue_ms = issue_ms
+        self.expiry_ms = expiry_ms
+        self.age_add = age_add
+        self.suite = suite
+        self.psk = psk
+        self.fingerprint = fingerprint
+        self.server_name = server_name
+        self.alpn = alpn
+
+    def wipe(self) -> None:
+        """Overwrite the PSK."""
+        self.psk[:] = _ZEROS[: len(self.psk)]
+
+
+class Moment(NamedTuple):
+    """The connection that offers a ticket, as the rules see it: what would hold without one."""
+
+    now_ms: int
+    server_name: bytes  # lower-cased, empty for none
+    fingerprint: Buffer  # SHA-256 of the leaf that a full handshake would send now
+    suite: int
+    alpn: bytes  # empty for none
+    certificates_required: bool
+
+
+class Choice(NamedTuple):
+    """What became of the offer; with `RESUMED`, which identity it was and what it held."""
+
+    verdict: int
+    place: int
+    ticket: Ticket | None
+
+
+def checked_settings(count: int, lifetime_s: int) -> tuple[int, int]:
+    """A connection's number of tickets and their lifetime in milliseconds.
+
+    Raises `Refused` with `tls-server-ticket-config` unless the number is 0, for off, to 8, and the
+    lifetime one second to seven days.
+    """
+    count, lifetime_s = as_int(count), as_int(lifetime_s)
+    if not (0 <= count <= MAX_COUNT and 1 <= lifetime_s <= MAX_LIFETIME_S):
+        raise Refused(Refusal.SERVER_TICKET_CONFIG)
+    return count, lifetime_s * 1000
+
+
+def seal(ticket: Ticket, key_name: bytes, key: Buffer, salt: Buffer) -> bytes:
+    """The sealed form of `ticket`. `salt` is 32 bytes that are never used again."""
+    prefix = key_name + bytes(salt)
+    plaintext = bytearray(_HEAD.size)
+    _HEAD.pack_into(
+        plaintext,
+        0,
+        _VERSION,
+        ticket.auth,
+        ticket.issue_ms,
+        ticket.expiry_ms,
+        ticket.age_add,
+        ticket.suite,
+        len(ticket.psk),
+    )
+    # Made to its full length at once: a bytearray that grows leaves a copy of the PSK behind.
+    tail = b"%b%c%b%c%b" % (
+        ticket.fingerprint,
+        len(ticket.server_name),
+        ticket.server_name,
+        len(ticket.alpn),
+        ticket.alpn,
+    )
+    psk_end = _HEAD.size + len(ticket.psk)
+    plaintext.extend(_ZEROS[: len(ticket.psk)] + tail)
+    plaintext[_HEAD.size : psk_end] = ticket.psk
+    sealed = _cipher(key, salt).encrypt(_NONCE, plaintext, _AAD_VERSION + prefix)
+    plaintext[_HEAD.size : psk_end] = _ZEROS[: len(ticket.psk)]
+    return prefix + sealed
+
+
+def open_ticket(ring: TicketKeyRing, sealed: Buffer) -> Ticket | int:
+    """What `sealed` holds, or the verdict `UNKNOWN`, `TAMPERED` or `FORMAT`. Never raises."""
+    if not MIN_TICKET <= len(sealed) <= MAX_TICKET:
+        return UNKNOWN
+    key = ring.find(sealed[:_NAME_END])
+    if key is None:
+        return UNKNOWN
+    plaintext = bytearray(len(sealed) - _SALT_END - _TAG_LENGTH)
+    view = memoryview(sealed)
+    cipher = _cipher(key.secret, view[_NAME_END:_SALT_END])
+    aad = _AAD_VERSION + bytes(view[:_SALT_END])
+    try:
+        cipher.decrypt_into(_NONCE, view[_SALT_END:], aad, plaintext)
+    except InvalidTag:
+        opened: Ticket | None = None
+        verdict = TAMPERED
+    else:
+        opened = _parse(plaintext)
+        verdict = FORMAT
+    # A failed opening leaves what it deciphered in the buffer, so both ways end here.
+    plaintext[:] = _ZEROS[: len(plaintext)]
+    return verdict if opened is None else opened
+
+
+def judge(ticket: Ticket, obfuscated_age: int, moment: Moment) -> int:
+    """The verdict on an opened ticket: the first rule that it breaks, or `RESUMED`."""
+    if ticket.auth != _AUTH_NONE or moment.certificates_required:
+        return AUTH
+    if moment.now_ms >= ticket.expiry_ms:
+        return EXPIRED
+    # §4.2.11.1: the client adds ticket_age_add to its age, modulo 2^32.
+    claimed_ms = (obfuscated_age - ticket.age_add) % _AGE_MODULUS
+    if abs(moment.now_ms - ticket.issue_ms - claimed_ms) > AGE_WINDOW_MS:
+        return AGE
+    if ticket.server_name != moment.server_name:
+        return NAME
+    if ticket.fingerprint != moment.fingerprint:
+        return IDENTITY
+    # §4.2.11: the PSK belongs to a hash; the suites of one hash share it.
+    if HASH_OF_SUITE[ticket.suite] != HASH_OF_SUITE[moment.suite]:
+        return SUITE
+    if ticket.alpn != moment.alpn:
+        return ALPN
+    return RESUMED
+
+
+def choose(
+    ring: TicketKeyRing,
+    enabled: bool,
+    psk_modes: Sequence[int],
+    identities: Sequence[tuple[Buffer, int]],
+    moment: Moment,
+) -> Choice:
+    """Take the first of at most four offered tickets that every rule accepts.
+
+    When there is none, the verdict is the first ticket's.
+    """
+    if not enabled:
+        return Choice(OFF, 0, None)
+    # Only with a key exchange of its own is a resumed connection safe from a stolen ticket key.
+    if c.PSK_DHE_KE not in psk_modes:
+        return Choice(NO_PSK_DHE_KE, 0, None)
+    first = NONE
+    for index, (identity, obfuscated_age) in enumerate(identities[:MAX_TRIED]):
+        opened = open_ticket(ring, identity)
+        if isinstance(opened, Ticket):
+            verdict = judge(opened, obfuscated_age, moment)
+            if verdict == RESUMED:
+                return Choice(RESUMED, index, opened)
+            opened.wipe()
+        else:
+            verdict = opened
+        if index == 0:
+            first = verdict
+    return Choice(first, 0, None)
+
+
+def binder(psk: Buffer, hash_name: str, transcript_hash: bytes) -> bytes:
+    """The binder of a resumption PSK over the truncated ClientHello (§4.2.11.2).
+
+    `transcript_hash` covers what came before a second ClientHello, as the synthetic message_hash
+    and the HelloRetryRequest, and the ClientHello up to but without its list of binders.
+    """
+    length = HASH_LENGTH[hash_name]
+    early_secret = hmac_digest(_ZEROS[:length], psk, hash_name)
+    binder_key = _expand_label(early_secret, hash_name, b"res binder", _EMPTY_HASH[hash_name])
+    finished_key = _expand_label(binder_key, hash_name, b"finished", b"")
+    return hmac_digest(finished_key, transcript_hash, hash_name)
+
+
+def binder_holds(psk: Buffer, hash_name: str, transcript_hash: bytes, offered: Buffer) -> bool:
+    """Whether `offered` is the binder, compared in constant time; a wrong length never is."""
+    return compare_digest(binder(psk, hash_name, transcript_hash), offered)
+
+
+def resumption_psk(master: Buffer, hash_name: str, index: int) -> bytes:
+    """The PSK of a connection's ticket number `index`, which is also its nonce (§4.6.1).
+
+    `master` is the resumption_master_secret. Tickets of one connection have different PSKs.
+    """
+    return _expand_label(master, hash_name, b"resumption", bytes([index]))
+
+
+def new_session_ticket(lifetime_s: int, age_add: int, index: int, sealed: bytes) -> bytes:
+    """The NewSessionTicket message (§4.6.1), without extensions: no early data is offered."""
+    length = 4 + 4 + 2 + 2 + len(sealed) + 2
+    head = _NEW_SESSION_TICKET.pack(
+        c.NEW_SESSION_TICKET, length.to_bytes(3, "big"), lifetime_s, age_add, 1, index, len(sealed)
+    )
+    return head + sealed + b"\0\0"
+
+
+def expiry(issue_ms: int, lifetime_ms: int, not_after_ms: int) -> int:
+    """When a ticket made now expires: after its lifetime, and never later than the leaf."""
+    return min(issue_ms + lifetime_ms, not_after_ms)
+
+
+def issue(
+    ring: TicketKeyRing,
+    count: int,
+    entropy: Buffer,
+    master: Buffer,
+    suite: int,
+    fingerprint: bytes,
+    not_after_ms: int,
+    server_name: bytes,
+    alpn: bytes,
+) -> list[bytes]:
+    """The NewSessionTicket messages of a connection whose handshake is complete.
+
+    `entropy` has a salt and a ticket_age_add for each. None are made when there is no key, or when
+    the leaf that the client was shown has less than a second to live: a lifetime of 0 in the
+    message would tell the client to discard the ticket at once.
+    """
+    key = ring.current()
+    issue_ms = ring.now_ms
+    expiry_ms = expiry(issue_ms, ring.lifetime_ms, not_after_ms)
+    lifetime_s = (expiry_ms - issue_ms) // 1000
+    if key is None or lifetime_s < 1:
+        return []
+    hash_name = HASH_OF_SUITE[suite]
+    messages = []
+    for index in range(count):
+        start = index * ENTROPY_LENGTH
+        age_add_at = start + SALT_LENGTH
+        age_add = int.from_bytes(entropy[age_add_at : age_add_at + AGE_ADD_LENGTH], "big")
+        psk = bytearray(resumption_psk(master, hash_name, index))
+        ticket = Ticket(issue_ms, expiry_ms, age_add, suite, psk, fingerprint, server_name, alpn)
+        sealed = seal(ticket, key.name, key.secret, entropy[start:age_add_at])
+        ticket.wipe()
+        messages.append(new_session_ticket(lifetime_s, age_add, index, sealed))
+    return messages
+
+
+def _parse(plaintext: bytearray) -> Ticket | None:
+    """The fields of a plaintext of at least 91 bytes, or None when it is not exactly a ticket."""
+    version, auth, issue_ms, expiry_ms, age_add, suite, psk_length = _HEAD.unpack_from(plaintext)
+    if version != _VERSION or psk_length != HASH_LENGTH.get(HASH_OF_SUITE.get(suite, "")):
+        return None
+    fingerprint_at = _HEAD.size + psk_length
+    name_at = fingerprint_at + _FINGERPRINT_LENGTH + 1
+    # A PSK of 48 bytes in the smallest plaintext: a length may be where no byte is.
+    if name_at > len(plaintext):
+        return None
+    alpn_at = name_at + plaintext[name_at - 1] + 1
+    if alpn_at > len(plaintext) or alpn_at + plaintext[alpn_at - 1] != len(plaintext):
+        return None
+    return Ticket(
+        issue_ms,
+        expiry_ms,
+        age_add,
+        suite,
+        plaintext[_HEAD.size : fingerprint_at],
+        bytes(plaintext[fingerprint_at : name_at - 1]),
+        bytes(plaintext[name_at : alpn_at - 1]),
+        bytes(plaintext[alpn_at:]),
+        auth,
+    )
+
+
+def _cipher(key: Buffer, salt: Buffer) -> ChaCha20Poly1305:
+    """The cipher of one ticket, under a subkey that no other ticket has."""
+    extracted = hmac_digest(salt, key, "sha256")
+    return ChaCha20Poly1305(hmac_digest(extracted, _SUBKEY_INFO, "sha256"))
+
+
+def _expand_label(secret: Buffer, hash_name: str, label: bytes, context: bytes) -> bytes:
+    """HKDF-Expand-Label of one whole hash (§7.1): a single block, so a single HMAC."""
+    info = b"%b%c%b%c%b\x01" % (
+        HASH_LENGTH[hash_name].to_bytes(2, "big"),
+        6 + len(label),
+        b"tls13 " + label,
+        len(context),
+        context,
+    )
+    return hmac_digest(secret, info, hash_name)
