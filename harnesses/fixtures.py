@@ -1,0 +1,30 @@
+"""What every harness starts from: one identity, one seed, one clock, one way to make an engine.
+
+Nothing here is random and nothing reads a clock, so an input replays the same everywhere. The
+production engine's randomness is not touched: the seed is given through `seed`, as any program
+gives it, and signatures are the deterministic ones of RFC 6979.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine import Engine
+
+FOLDER = Path(__file__).resolve().parent / "identity"
+CHAIN = (FOLDER / "chain.pem").read_bytes()
+KEY = (FOLDER / "key.pem").read_bytes()
+
+SEED = bytes(range(32))
+NOW_MS = 1_800_000_000_000
+NAMES = ("server.example", "*.server.example")
+ALPN = (b"h2", b"http/1.1")
+
+
+def server(slots: int, areas: int, *, hardware_aes: bool = True) -> Engine:
+    """A server engine with the fixed identity, ALPN and seed, ready to `serve`."""
+    engine = Engine.server(slots, areas, signing="deterministic", hardware_aes=hardware_aes)
+    engine.seed(SEED)
+    engine.add_identity(CHAIN, KEY, NAMES, NOW_MS)
+    engine.set_alpn(ALPN)
+    return engine
