@@ -1,0 +1,1 @@
+"""The other side: clients and servers that are not the engine."""

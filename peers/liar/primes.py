@@ -1,0 +1,102 @@
+"""The primes of the RSA test keys: made once, worth nothing, the same on every machine."""
+
+PRIMES: dict[int, tuple[int, int]] = {
+    1024: (
+        int(
+            "ef8d3d48086605b4441c1bcc01bad8081b26e26e73667b8017beeec12da2aa9064d0a28d"
+            "da6363ffa199a567cfd8eb8e0c2ebde3674ae4d3d5d39df59f3ec7b5",
+            16,
+        ),
+        int(
+            "eec4f7898e744989f64d632049fa005528269e17568d55215340b950242dd3bb38649e4b"
+            "8d1e505e3cbef970c00d5f2812f7aa0c923da5c19ee00d098e19d85f",
+            16,
+        ),
+    ),
+    2048: (
+        int(
+            "dd5866730505959172cf78d7af94d780f14e26aed9393eeab00d155da680765f5b268777"
+            "8e661c09f9cb4fd895b1900e110359acb3eb4ba72502e7334bf6730e872a8ed67b6fc815"
+            "3872847f13eb70041b37b2cb4a3a8230cc5a2ce8a4a6ddc3357b27ce7a31458acb6903cf"
+            "ebab529906b9ffe83a9fb56a62060d0f0a7b0781",
+            16,
+        ),
+        int(
+            "d4726168b239abcb4dcda8d66b9d588b8310e2f823627f275c8b2d5c32f07f49c643e37b"
+            "e2779596b44fdcbbaf516a9a4b4aa5ea0ac24e89e3bf8e3da3b9ca6c05992e90f6eaab4f"
+            "db5c0e799f45c3d52d5698f88603e93bf1e97d1506ad37c3760b66386e39b573be74a5d9"
+            "280ea2d0d720ea28f8e929c2df82e6fed38313e1",
+            16,
+        ),
+    ),
+    3072: (
+        int(
+            "d892b2bf7ac33895348460cb8974068587b1d0a3069d613bf0a7013898c16b804f3361d2"
+            "cd077a2b915a985b350efffd8f335d2a33664a2d0ae51074bbc4a1a04027801fbd86da79"
+            "80757fab3ccdce545784cf5e083eec27e66e0c76d8a646904df64d8a1921a2730ecd5885"
+            "0a9b7c5e24a0a2b239c76613f4c6678317715da58594f68acb1a5600b15e368afcc47c4d"
+            "83430b960e523ed6747f9c5448e6247d0338e030d9d01aa5761b6737a47cbfedc8b96a90"
+            "800ecffe14f03b5990e2693b",
+            16,
+        ),
+        int(
+            "c9002212d2ca769c3554bf563b124bafcfd35c3b9527939c83d779a5ed08378246ed882d"
+            "8f924f7e1f2d195458e3097f83db4b80580f028b6d8ab0577ca07c9588fdf5544f4bbfcd"
+            "81a0b006cfcf1727e571f11773e9fdf4fbe5d35c8ec0853c2192a8358c96c23ecd589dc8"
+            "5789b0e7e9e42054b404d3c2fa0739a313dacd2faf832c98bb74ef012a7e59911fe5223b"
+            "dc8581f33f57edd9bf31073cc4fbf62cb154470f36b7abc8fefedf502d65479a98ded4c1"
+            "5ec9be3ccd2685c6a2939cc3",
+            16,
+        ),
+    ),
+    4096: (
+        int(
+            "f930b6a3923c0d93d522278f79a12a583a65b28e25bcf3e898b87a1a7e8bcd3276d8a4ce"
+            "5504c472f13617cc873555903437bc4330a65a471a00cf9086d816e006632a4532116218"
+            "3294222afb99f9a7d2e386e48bc774fab792006adc5b653ce06a4aaae772aa6b0c620c08"
+            "54e477cdc1476cf022335b44183df3e8ec2bf1ab438b5049dac0f81d2a42c83e91cef660"
+            "e777ef3a042aa8785e4656ded1bf8e9a2b1ed9e566ee49b7999ed2218d0e2530c3954396"
+            "5b0eb393084864c4ae9fff2aa96e1f63beafcb404571f5639e91c13817ef474d33f0f429"
+            "1fb332ddfa4e1f9f1914955f0871559db0c4e66603670c91bb87f6a609e47222cdc46a53"
+            "4c71db23",
+            16,
+        ),
+        int(
+            "c61252ead1082d61d350dfec3148a186bbef5dd8fce916f1a082148eff52b1032c1adef6"
+            "388398e361a31a2008278e51ccb394eddc1f024effb2b4e5d0ab20f2b45c926876e13fdc"
+            "1655bf4cda6bfbd8d312c11408247a02c5d9e8963f1960dced2f522e682b9d6dafc112f1"
+            "3c10bccdba11419e5f1ae892ade69429f89982b1cd45e6e7e6f19ba266a28fc7a5e790a0"
+            "076b428af2cbde713e6067ec1452c6ef9cb3a4657a43482cf9683ae8678ce666e5a6ab0f"
+            "c6eb8cb391065f673d7d7ee3a5957d6761829472917cbb30e5de15d716c89222c7732d57"
+            "893f8eb0d7fc02f55f9be040e85c0572da4a2e1eb0df9a12faa4b9c76d389fc2e9d4e369"
+            "bab6567b",
+            16,
+        ),
+    ),
+    5120: (
+        int(
+            "fb6f9bebc1df04e2b60a54e4049fc1e71c53254e0f8da4788b7cf419ba92bb4a0dd7d15b"
+            "1ad955df932ae6217b7357d972449a2d7fad5c36898c4a56a698b25ea639c3bdf54ac458"
+            "bd0f73ff0efa8ded1645bd01878064bc342ea57c8c3fd626a865275577cb2203b48d7afb"
+            "d3e0db669e30757cea90284c59eb32f64b85e4cfc03221341a7baaf85208596210dc6ddd"
+            "6ac80d0181509fe55be0c304473f7ce6666e01395a4890cc6b39d9ba20b298365cdd2ca1"
+            "cbb9b0754351830836af3046e6653698059d6ca60df626d9c9ca6c3ea3caf2d6c4ff0445"
+            "3b84c1940d0cf533a0005611952f671edb653a52034cb9a399a17261425c8e6c30027753"
+            "7d24eca98baa8b1dae19e10318e1f4a9f15aaa0caf752a75dbcf49aa172dc5a692cc8156"
+            "cd50e0ac88aff12275bd80244ff7a5a6a0d68b7dabedbd44c811d1301f67431f",
+            16,
+        ),
+        int(
+            "dc8d6c214b8c5b6e520b3233a3a678abe01097c1098fb58777c1778f3ebccceb92725b6d"
+            "7d021725ceaedc7653a577ff0a0895ad26ce73917305bf14b6df66ee62540d914e991207"
+            "ecf4044db342981b45ab8d290d0b0beea926e5898df581c2e084979e3728a76c8e486b2b"
+            "dcf3b9a29ca850b4b1e4cdcc9ca476bc7251f63626730b57eec30c2832aa8858e6f67ab9"
+            "cb47cba5e2669994f60587f1a3b4e82450e35d91b6b11cb19cd8d9d2affaa3c7f4aca74b"
+            "7e14382021f7e010bc410ba0dcf9ce91b56883b1e833a1610f7871e0abea1aaa128a077e"
+            "3c19b5228a3fd1181bf4e19778aaa363d49c82da305c92eb62e1c90647c221d96fb9310c"
+            "43f24f049e20bba8db18c23b83b37d436a3cc3887decdd7eb2e8c1c6fa10f64443522113"
+            "2f04bc94bc5c053f6799902326652a9e206f3f742b93be83bdcfda02ec7dd60f",
+            16,
+        ),
+    ),
+}

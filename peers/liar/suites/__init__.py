@@ -1,0 +1,1 @@
+"""The conversations, a file a subject."""
