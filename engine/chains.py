@@ -1,0 +1,195 @@
+"""Path validation for client certificates (RFC 5280 section 6, SPEC section 6).
+
+`verify` looks for a path from the client's leaf, through at most three of the certificates that it
+sent, to a root of the store. It answers the verified leaf or one refusal, and raises nothing.
+
+How a path is found. The leaf is judged first: a fault in it is final. Then the search climbs: the
+issuers of a certificate are the roots and the sent certificates that bear the name it gives, in
+three ranks (key identifiers agree; one of them is absent; they differ), roots before the others
+within a rank. A name and a key that the path already has are not taken again, so cross-signed
+authorities cannot send it round in circles. Each issuer is judged before its signature is checked,
+cheapest first, in this order: the number of intermediates, decoding, critical extensions,
+algorithms, key size, basicConstraints, keyUsage, extendedKeyUsage, validity, pathLen, and whether
+its key can have made such a signature. Name constraints are judged when a root is reached, when
+every signature of the path has been checked.
+
+Which refusal is told, when several paths fail. `x509-chain-too-large` when the work was spent,
+since a path may then have been missed; otherwise the first fault that was met, which is that of the
+issuer most likely meant; `x509-unknown-issuer` when there was none but dead ends.
+
+The work is bounded whatever the chain: a hundred authorities of one name and key, each able to
+have signed the other, would be a factorial of paths. A signature check is the dear step (73 µs and
+more), and a step up is taken only after one, so `CHECKS` bounds everything.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine import certificates, constraints
+from engine.certificates import Certificate, PublicKey
+from engine.refusals import Refusal
+from engine.stores import Store
+
+INTERMEDIATES = 3
+CHECKS = 8
+
+
+class Verified(NamedTuple):
+    """A leaf that a root of the store vouches for, and how."""
+
+    leaf: bytes
+    key: PublicKey
+    kind: str
+    not_after: int
+    path: tuple[Certificate, ...]
+
+
+def verify(chain: list[bytes], store: Store, now: int) -> Verified | Refusal:
+    """Judge a chain, leaf first, at the time `now` in Unix seconds."""
+    sent = []
+    for data in chain:
+        certificate = certificates.read(data)
+        if certificate is None:
+            return Refusal.X509_DECODE
+        sent.append(certificate)
+    if not sent:
+        return Refusal.X509_DECODE
+    leaf = sent[0]
+    fault = _judge_leaf(leaf, now)
+    if fault is not None:
+        return fault
+    search = _Search(sent, store, now)
+    path = [leaf]
+    found = search.climb(path)
+    if not found:
+        return search.refusal()
+    assert leaf.key is not None
+    return Verified(leaf.der, leaf.key, leaf.kind, leaf.not_after, tuple(path))
+
+
+def _judge_leaf(leaf: Certificate, now: int) -> Refusal | None:
+    fault = leaf.study() or leaf.judge_time(now)
+    if fault is None and not (leaf.signs_data and leaf.client_purpose):
+        return Refusal.X509_KEY_USAGE
+    return fault
+
+
+class _Search:
+    """One climb from a leaf: what it may use, what it has spent, the first fault it met."""
+
+    __slots__ = ("checks", "comparisons", "fault", "now", "sent", "spent", "store")
+
+    def __init__(self, sent: list[Certificate], store: Store, now: int) -> None:
+        self.sent = sent
+        self.store = store
+        self.now = now
+        self.checks = CHECKS
+        self.comparisons = constraints.LIMIT
+        self.fault: Refusal | None = None
+        self.spent = False
+
+    def refusal(self) -> Refusal:
+        if self.spent:
+            return Refusal.X509_CHAIN_TOO_LARGE
+        return self.fault or Refusal.X509_UNKNOWN_ISSUER
+
+    def climb(self, path: list[Certificate]) -> bool:
+        """Extend the path to a root. On False the path is as it was, and `refusal` says why."""
+        child = path[-1]
+        for issuer, anchor in self._issuers(path):
+            fault = self._judge(issuer, anchor, path)
+            if fault is None:
+                if self.checks == 0:
+                    self.spent = True
+                    return False
+                self.checks -= 1
+                if child.signed_by(issuer):
+                    path.append(issuer)
+                    if not anchor:
+                        if self.climb(path):
+                            return True
+                    else:
+                        fault = self._judge_names(path)
+                        if fault is None:
+                            return True
+                    path.pop()
+                    if self.spent:
+                        return False
+                else:
+                    fault = Refusal.X509_BAD_SIGNATURE
+            self.fault = self.fault or fault
+        return False
+
+    def _issuers(self, path: list[Certificate]) -> list[tuple[Certificate, bool]]:
+        """Who may have issued the last of the path, likeliest first; True with the roots."""
+        child = path[-1]
+        name = child.parts.issuer
+        roots = self.store.by_subject.get(name, [])
+        found = [(root, True) for root in roots]
+        anchors = {root.der for root in roots}
+        taken = {(step.parts.subject, step.parts.key_info) for step in path}
+        for other in self.sent:
+            if (
+                other.parts.subject == name
+                and (name, other.parts.key_info) not in taken
+                and other.der not in anchors
+            ):
+                other.study()
+                found.append((other, False))
+        if len(found) > 1:
+            wanted = child.authority_key_id
+            found.sort(key=lambda pair: _rank(wanted, pair[0].key_id))
+        return found
+
+    def _judge(self, issuer: Certificate, anchor: bool, path: list[Certificate]) -> Refusal | None:
+        """What forbids the issuer to have issued the last of the path, its signature apart."""
+        if not anchor and len(path) > INTERMEDIATES:
+            return Refusal.X509_PATH_TOO_LONG
+        fault = issuer.study(anchor)
+        if fault is not None:
+            return fault
+        if not issuer.authority:
+            return Refusal.X509_NOT_CA
+        if not (issuer.signs_certificates and issuer.client_purpose):
+            return Refusal.X509_KEY_USAGE
+        fault = issuer.judge_time(self.now)
+        if fault is not None:
+            return fault
+        # Self-issued intermediates do not count, and neither does the leaf (RFC 5280 section
+        # 4.2.1.9).
+        limit = issuer.path_length
+        if limit is not None and sum(not step.self_issued for step in path[1:]) > limit:
+            return Refusal.X509_PATH_TOO_LONG
+        return None if path[-1].fits(issuer) else Refusal.X509_BAD_SIGNATURE
+
+    def _judge_names(self, path: list[Certificate]) -> Refusal | None:
+        """Every authority's constraints over every certificate under it.
+
+        A self-issued certificate is not judged unless it is the leaf (RFC 5280 section 6.1.3 b).
+        """
+        for i in range(1, len(path)):
+            limits = path[i].constraints
+            if limits is None:
+                continue
+            for step in path[:i]:
+                if step is not path[0] and step.self_issued:
+                    continue
+                try:
+                    names = step.names()
+                except ValueError:
+                    return Refusal.X509_NAME_CONSTRAINT
+                self.comparisons -= constraints.cost(limits, names)
+                if self.comparisons < 0:
+                    self.spent = True
+                    return Refusal.X509_CHAIN_TOO_LARGE
+                if not constraints.allows(limits, names):
+                    return Refusal.X509_NAME_CONSTRAINT
+        return None
+
+
+def _rank(wanted: bytes | None, key_id: bytes | None) -> int:
+    """How likely a key identifier is the issuer's: 0 agrees, 1 nothing to compare, 2 differs."""
+    if wanted is None or key_id is None:
+        return 1
+    return 0 if wanted == key_id else 2

@@ -1,0 +1,221 @@
+"""What a client says about itself: Certificate and CertificateVerify, and the verified identity.
+
+Functions over bytes; the states that call them are the server's. Certificate (RFC 8446 section
+4.4.2) is read here and its chain judged by `engine.chains`; CertificateVerify (section 4.4.3)
+proves that the client holds the leaf's key.
+
+The identity is read from the leaf's own bytes each time that it is asked for, so that nothing but
+those bytes, which are exactly the verified ones, is kept for a connection. The engine
+authenticates; what an identity may do is the program's decision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from engine import certificates, der
+from engine import codepoints as c
+from engine.certificates import PublicKey
+from engine.refusals import Refusal
+
+OFF = 0
+OPTIONAL = 1
+REQUIRED = 2
+
+# The bounds of a client's Certificate: the leaf, three intermediates and the root; and a body that
+# the reassembly buffer holds. Past them a chain would buy parsing and memory with a handshake that
+# nobody has authenticated yet.
+MESSAGE = 16_384
+CERTIFICATES = 5
+
+SCHEMES = (
+    c.ECDSA_SECP256R1_SHA256,
+    c.ECDSA_SECP384R1_SHA384,
+    c.ED25519,
+    c.RSA_PSS_RSAE_SHA256,
+    c.RSA_PSS_RSAE_SHA384,
+    c.RSA_PSS_RSAE_SHA512,
+)
+CERTIFICATE_SCHEMES = (
+    *SCHEMES,
+    c.RSA_PKCS1_SHA256,
+    c.RSA_PKCS1_SHA384,
+    c.RSA_PKCS1_SHA512,
+)
+
+# What the client signs stands behind this (section 4.4.3), so that no signature made for another
+# purpose or by a server passes for a client's.
+CONTEXT = b" " * 64 + b"TLS 1.3, client CertificateVerify" + b"\x00"
+
+_ECDSA = {
+    c.ECDSA_SECP256R1_SHA256: (certificates.P256, ECDSA(hashes.SHA256())),
+    c.ECDSA_SECP384R1_SHA384: (certificates.P384, ECDSA(hashes.SHA384())),
+}
+_PSS = {
+    scheme: (PSS(MGF1(algorithm), algorithm.digest_size), algorithm)
+    for scheme, algorithm in (
+        (c.RSA_PSS_RSAE_SHA256, hashes.SHA256()),
+        (c.RSA_PSS_RSAE_SHA384, hashes.SHA384()),
+        (c.RSA_PSS_RSAE_SHA512, hashes.SHA512()),
+    )
+}
+
+
+class Proof(NamedTuple):
+    """A CertificateVerify: the scheme that the client says it used, and the signature."""
+
+    scheme: int
+    signature: bytes
+
+
+def certificate_request(authorities: bytes) -> bytes:
+    """The CertificateRequest message, header included (section 4.3.2).
+
+    `authorities` is the store's list of names, each behind its length; when it is empty the
+    extension is left out.
+    """
+    extensions = _extension(c.EXT_SIGNATURE_ALGORITHMS, _scheme_list(SCHEMES))
+    extensions += _extension(c.EXT_SIGNATURE_ALGORITHMS_CERT, _scheme_list(CERTIFICATE_SCHEMES))
+    if authorities:
+        extensions += _extension(c.EXT_CERTIFICATE_AUTHORITIES, authorities)
+    # An empty request context: only a request after the handshake has one.
+    body = b"\x00" + len(extensions).to_bytes(2, "big") + extensions
+    return bytes((c.CERTIFICATE_REQUEST,)) + len(body).to_bytes(3, "big") + body
+
+
+def read_certificate(body: bytes) -> list[bytes] | Refusal:
+    """The chain of a client's Certificate, leaf first; empty when the client has none.
+
+    Faults are told in wire order; the sixth certificate ends the reading.
+    """
+    end = len(body)
+    if end > MESSAGE:
+        return Refusal.X509_CHAIN_TOO_LARGE
+    if not body:
+        return Refusal.DECODE_ERROR
+    at = 1 + body[0]
+    if at + 3 > end:
+        return Refusal.DECODE_ERROR
+    if body[0]:
+        return Refusal.SERVER_ILLEGAL_PARAMETER
+    if at + 3 + int.from_bytes(body[at : at + 3], "big") != end:
+        return Refusal.DECODE_ERROR
+    at += 3
+    chain: list[bytes] = []
+    while at < end:
+        if len(chain) == CERTIFICATES:
+            return Refusal.X509_CHAIN_TOO_LARGE
+        start = at + 3
+        at = start + int.from_bytes(body[at:start], "big")
+        # An entry is a certificate of at least one byte and a list of extensions, maybe empty.
+        if at <= start or at + 2 > end:
+            return Refusal.DECODE_ERROR
+        chain.append(body[start:at])
+        length = int.from_bytes(body[at : at + 2], "big")
+        at += 2
+        if length:
+            refusal = _entry_extensions(body, at, at + length)
+            return refusal
+    return chain
+
+
+def _entry_extensions(body: bytes, at: int, end: int) -> Refusal:
+    """The request asked for no extension of an entry, so one that parses is refused as such."""
+    if end > len(body):
+        return Refusal.DECODE_ERROR
+    while at < end:
+        at += 4 + int.from_bytes(body[at + 2 : at + 4], "big")
+    return Refusal.UNSUPPORTED_EXTENSION if at == end else Refusal.DECODE_ERROR
+
+
+def read_verify(body: bytes) -> Proof | Refusal:
+    """A client's CertificateVerify."""
+    if len(body) < 4 or 4 + int.from_bytes(body[2:4], "big") != len(body):
+        return Refusal.DECODE_ERROR
+    return Proof(int.from_bytes(body[:2], "big"), body[4:])
+
+
+def check_verify(key: PublicKey, kind: str, proof: Proof, transcript: bytes) -> Refusal | None:
+    """Whether the client holds `key`: its signature over the transcript hash through Certificate.
+
+    The scheme must be one of the request's, must fit the kind of key (an ECDSA scheme binds the
+    curve), and the signature must verify, in that order.
+    """
+    scheme, signature = proof
+    if scheme not in SCHEMES:
+        return Refusal.SERVER_CLIENT_SIGALG
+    signed = CONTEXT + transcript
+    try:
+        if isinstance(key, EllipticCurvePublicKey):
+            curve, ecdsa = _ECDSA.get(scheme, ("", None))
+            if ecdsa is None or curve != kind:
+                return Refusal.BAD_CERTIFICATE_VERIFY
+            key.verify(signature, signed, ecdsa)
+        elif isinstance(key, RSAPublicKey):
+            if scheme not in _PSS:
+                return Refusal.BAD_CERTIFICATE_VERIFY
+            padding, algorithm = _PSS[scheme]
+            key.verify(signature, signed, padding, algorithm)
+        elif isinstance(key, Ed25519PublicKey) and scheme == c.ED25519:
+            key.verify(signature, signed)
+        else:
+            return Refusal.BAD_CERTIFICATE_VERIFY
+    except InvalidSignature:
+        return Refusal.BAD_CERTIFICATE_VERIFY
+    except Exception:
+        # A key that parses but that the library cannot compute with proves nothing either.
+        return Refusal.BAD_CERTIFICATE_VERIFY
+    return None
+
+
+# The identity, from a verified leaf's DER: nothing here judges, and none of it is called before
+# `engine.chains` has accepted the same bytes.
+
+
+def subject(leaf: bytes) -> bytes:
+    """The subject Name as it stands in the leaf, `30 00` when it is empty."""
+    return der.outline(leaf).subject
+
+
+def serial(leaf: bytes) -> bytes:
+    """The contents of the serial's INTEGER: two's complement, as it stands in the leaf."""
+    return der.outline(leaf).serial
+
+
+def fingerprint(leaf: bytes) -> bytes:
+    """SHA-256 of the leaf: the one identity that no authority's choice of names can change."""
+    return hashlib.sha256(leaf).digest()
+
+
+def not_after(leaf: bytes) -> int:
+    """The last second of the leaf's validity, in Unix time."""
+    return der.seconds(*der.outline(leaf).not_after)
+
+
+def alternative_names(leaf: bytes) -> list[tuple[int, bytes]]:
+    """The leaf's subjectAltName, one (form, contents) a name (`engine.der.alternative_names`)."""
+    return der.alternative_names(der.outline(leaf).extensions)
+
+
+def _scheme_list(schemes: tuple[int, ...]) -> bytes:
+    return b"".join(scheme.to_bytes(2, "big") for scheme in schemes)
+
+
+def _extension(number: int, vector: bytes) -> bytes:
+    """An extension whose body is one vector with a length of two bytes."""
+    return b"".join(
+        (
+            number.to_bytes(2, "big"),
+            (len(vector) + 2).to_bytes(2, "big"),
+            len(vector).to_bytes(2, "big"),
+            vector,
+        )
+    )

@@ -1,0 +1,191 @@
+"""Where the parts of a certificate lie in its DER (X.690, RFC 5280 section 4.1).
+
+`cryptography` decides whether a certificate parses; this module only finds byte ranges in it: what
+was signed, the two names as they were written, the serial, the alternative names. Names are
+compared and shown as the bytes that were signed, and rebuilding those from parsed objects costs
+ten times more and may not give the same bytes.
+
+Every length is checked against the element that holds it, tags of more than one byte are refused,
+and nothing here looks deeper than two levels at a time, so no nesting can exhaust the stack. What
+does not fit raises `Malformed`, which the callers in this package turn into `x509-decode`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+BOOLEAN = 0x01
+INTEGER = 0x02
+BIT_STRING = 0x03
+OCTET_STRING = 0x04
+OBJECT_IDENTIFIER = 0x06
+UTC_TIME = 0x17
+GENERALIZED_TIME = 0x18
+SEQUENCE = 0x30
+SET = 0x31
+VERSION = 0xA0
+EXTENSIONS = 0xA3
+
+# The contents of the object identifiers that are looked up here (RFC 5280 sections 4.2.1.6, .10).
+SUBJECT_ALT_NAME = b"\x55\x1d\x11"
+NAME_CONSTRAINTS = b"\x55\x1d\x1e"
+
+EMPTY_NAME = b"\x30\x00"
+
+
+class Malformed(ValueError):
+    """The bytes are not the DER that was expected. Holds none of them."""
+
+
+class Outline(NamedTuple):
+    """The parts of a certificate, each exactly as it stands in the DER."""
+
+    tbs: bytes
+    serial: bytes
+    inner_algorithm: bytes
+    issuer: bytes
+    not_after: tuple[int, bytes]
+    subject: bytes
+    key_algorithm: bytes
+    key_info: bytes
+    extensions: bytes
+    algorithm: bytes
+    signature: bytes
+
+
+def element(data: bytes, at: int, end: int) -> tuple[int, int, int]:
+    """The tag of the element at `at`, and where its contents start and stop."""
+    start = at + 2
+    if start > end:
+        raise Malformed
+    tag = data[at]
+    length = data[at + 1]
+    if length >= 0x80:
+        # Definite lengths of one to three bytes, in their shortest form (X.690 section 10.1). A
+        # message holds at most 2^24 bytes, so a longer length is a lie.
+        count = length & 0x7F
+        start += count
+        if not 1 <= count <= 3 or start > end:
+            raise Malformed
+        length = int.from_bytes(data[at + 2 : start], "big")
+        if length < 0x80 or length >> (8 * count - 8) == 0:
+            raise Malformed
+    if tag & 0x1F == 0x1F or start + length > end:
+        raise Malformed
+    return tag, start, start + length
+
+
+def expect(data: bytes, at: int, end: int, tag: int) -> tuple[int, int]:
+    """Where the contents of the element at `at` start and stop; its tag must be `tag`."""
+    found, start, stop = element(data, at, end)
+    if found != tag:
+        raise Malformed
+    return start, stop
+
+
+def elements(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """The elements that lie between `start` and `stop`, which must end with the last of them."""
+    while start < stop:
+        tag, first, last = element(data, start, stop)
+        yield tag, first, last
+        start = last
+
+
+def outline(der: bytes) -> Outline:
+    """Find the parts of a certificate. Raises `Malformed`."""
+    at, end = expect(der, 0, len(der), SEQUENCE)
+    if end != len(der):
+        raise Malformed
+    tbs_at = at
+    at, tbs_end = expect(der, at, end, SEQUENCE)
+    tbs = der[tbs_at:tbs_end]
+    tag, start, stop = element(der, at, tbs_end)
+    if tag == VERSION:
+        tag, start, stop = element(der, stop, tbs_end)
+    if tag != INTEGER or start == stop:
+        raise Malformed
+    serial = der[start:stop]
+    _, inner_end = expect(der, stop, tbs_end, SEQUENCE)
+    inner_algorithm = der[stop:inner_end]
+    _, issuer_end = expect(der, inner_end, tbs_end, SEQUENCE)
+    start, subject_at = expect(der, issuer_end, tbs_end, SEQUENCE)
+    _, start, stop = element(der, start, subject_at)
+    tag, start, stop = element(der, stop, subject_at)
+    not_after = tag, der[start:stop]
+    _, key_at = expect(der, subject_at, tbs_end, SEQUENCE)
+    start, key_end = expect(der, key_at, tbs_end, SEQUENCE)
+    _, stop = expect(der, start, key_end, SEQUENCE)
+    key_algorithm = der[start:stop]
+    # What follows is optional: two unique identifiers (read past) and the extensions.
+    extensions = b""
+    for tag, start, stop in elements(der, key_end, tbs_end):
+        if tag == EXTENSIONS:
+            start, stop = expect(der, start, stop, SEQUENCE)
+            extensions = der[start:stop]
+    _, algorithm_end = expect(der, tbs_end, end, SEQUENCE)
+    start, stop = expect(der, algorithm_end, end, BIT_STRING)
+    # A signature is a whole number of bytes: no unused bits.
+    if stop != end or start == stop or der[start] != 0:
+        raise Malformed
+    return Outline(
+        tbs,
+        serial,
+        inner_algorithm,
+        der[inner_end:issuer_end],
+        not_after,
+        der[subject_at:key_at],
+        key_algorithm,
+        der[key_at:key_end],
+        extensions,
+        der[tbs_end:algorithm_end],
+        der[start + 1 : stop],
+    )
+
+
+def extension(extensions: bytes, oid: bytes) -> bytes | None:
+    """The value of the extension `oid`, or None."""
+    for tag, start, stop in elements(extensions, 0, len(extensions)):
+        if tag != SEQUENCE:
+            raise Malformed
+        first, last = expect(extensions, start, stop, OBJECT_IDENTIFIER)
+        if extensions[first:last] == oid:
+            tag, first, last = element(extensions, last, stop)
+            if tag == BOOLEAN:
+                tag, first, last = element(extensions, last, stop)
+            if tag != OCTET_STRING:
+                raise Malformed
+            return extensions[first:last]
+    return None
+
+
+def alternative_names(extensions: bytes) -> list[tuple[int, bytes]]:
+    """The names of subjectAltName in their order: each form's number and contents.
+
+    The number is the context tag of GeneralName (RFC 5280 section 4.2.1.6): 1 rfc822Name, 2
+    dNSName, 4 directoryName, 6 URI, 7 iPAddress. The contents are what stands inside that tag: the
+    characters of a DNS name, the 4 or 16 bytes of an address, the whole Name of a directoryName.
+    """
+    value = extension(extensions, SUBJECT_ALT_NAME)
+    if value is None:
+        return []
+    start, stop = expect(value, 0, len(value), SEQUENCE)
+    return [(tag & 0x1F, value[a:b]) for tag, a, b in elements(value, start, stop)]
+
+
+def seconds(tag: int, text: bytes) -> int:
+    """The Unix time that a UTCTime or a GeneralizedTime gives (RFC 5280 section 4.1.2.5)."""
+    if tag == UTC_TIME:
+        # Two digits of a year: 50 and later are of the last century (section 4.1.2.5.1).
+        text = (b"19" if text >= b"50" else b"20") + text
+    elif tag != GENERALIZED_TIME:
+        raise Malformed
+    if len(text) != 15 or text[14:] != b"Z" or not text[:14].isdigit():
+        raise Malformed
+    digits = text.decode("ascii")
+    parts = (int(digits[0:4]), *(int(digits[i : i + 2]) for i in range(4, 14, 2)))
+    try:
+        return int(datetime(*parts, tzinfo=UTC).timestamp())
+    except ValueError:
+        raise Malformed from None
