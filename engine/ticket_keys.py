@@ -12,8 +12,9 @@ The rules:
 - The clock only moves forward, and any value forward is taken. A jump cannot be told from a night
   without a connection, and one that is wrong fails safe: it ages tickets, and revives none.
 
-Keys lie in four places, bytearrays made once and overwritten when their key goes. Deriving a name
-or a subkey hands a place to `hmac` as a buffer; no copy of a key is made here.
+Keys lie in places, bytearrays made once and overwritten when their key goes; there is one more than
+keys, so that a new key is whole before an old one gives way. Deriving a name or a subkey hands a
+place to `hmac` as a buffer: no copy of a key is made here.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _NAME_LABEL = b"cancho tls ticket key name v1"
 _ZEROS = bytes(KEY_LENGTH)
 
 Buffer = bytes | bytearray | memoryview
-Draw = Callable[[int], Buffer]
+Fill = Callable[[bytearray], None]
 
 
 def key_name(key: Buffer) -> bytes:
@@ -64,7 +65,7 @@ class TicketKeyRing:
     __slots__ = ("_keys", "_lifetime_ms", "_now_ms", "_supplied", "_unused")
 
     def __init__(self, lifetime_ms: int) -> None:
-        self._unused = [bytearray(KEY_LENGTH) for _ in range(RING_SIZE)]
+        self._unused = [bytearray(KEY_LENGTH) for _ in range(RING_SIZE + 1)]
         self._keys: list[TicketKey] = []
         self._lifetime_ms = lifetime_ms
         self._now_ms = 0
@@ -97,29 +98,31 @@ class TicketKeyRing:
             if key.drawn and key.open_until <= now_ms:
                 self._remove(key)
 
-    def renew(self, now_ms: int, draw: Draw) -> None:
+    def renew(self, now_ms: int, fill: Fill) -> None:
         """Move the clock, and draw a key if the engine's own is missing or has had its lifetime.
 
-        `draw` may raise; then nothing has changed.
+        `fill` is the source of randomness. It may raise; then nothing has changed.
         """
         later = max(self._now_ms, _checked_time(now_ms))
         if self._own_key_due(later):
-            self.rotate(later, draw)
+            self.rotate(later, fill)
         else:
             self.advance(later)
 
-    def rotate(self, now_ms: int, draw: Draw) -> None:
+    def rotate(self, now_ms: int, fill: Fill) -> None:
         """Draw a key and make it current; the one before it opens for one lifetime more.
 
-        `draw` may raise; then nothing has changed.
+        `fill` is the source of randomness. It may raise; then nothing has changed.
         """
         now_ms = _checked_time(now_ms)
-        secret = draw(KEY_LENGTH)
+        place = self._unused[-1]
+        fill(place)
+        self._unused.pop()
         self.advance(now_ms)
         self._retire_current()
         if len(self._keys) == RING_SIZE:
             self._remove(self._keys[-1])
-        self._keys.insert(0, self._placed(key_name(secret), secret, True))
+        self._keys.insert(0, TicketKey(key_name(place), place, True, self._now_ms))
 
     def set_keys(self, keys: Sequence[Buffer], now_ms: int) -> None:
         """Hold exactly `keys`, the first current, and leave their rotation to the program.
@@ -148,7 +151,7 @@ class TicketKeyRing:
                 self._remove(key)
         held = {key.name: key for key in self._keys}
         self._keys = [
-            held.get(name) or self._placed(name, view, False)
+            held.get(name) or self._placed(name, view)
             for name, view in zip(names, views, strict=True)
         ]
         for key in self._keys:
@@ -196,11 +199,11 @@ class TicketKeyRing:
         if self._keys:
             self._keys[0].open_until = self._now_ms + self._lifetime_ms
 
-    def _placed(self, name: bytes, secret: Buffer, drawn: bool) -> TicketKey:
-        """Copy a key into an unused place."""
+    def _placed(self, name: bytes, secret: Buffer) -> TicketKey:
+        """Copy a supplied key into an unused place."""
         place = self._unused.pop()
         place[:] = secret
-        return TicketKey(name, place, drawn, self._now_ms)
+        return TicketKey(name, place, False, self._now_ms)
 
     def _remove(self, key: TicketKey) -> None:
         """Overwrite a key and forget it."""

@@ -16,14 +16,14 @@ HOUR = 3_600_000
 A, B, C, D, E = (bytes([n]) * 32 for n in range(1, 6))
 
 
-def drawer() -> Callable[[int], bytes]:
+def drawer() -> Callable[[bytearray], None]:
     """A source that draws 0x81, 0x82 and so on, and each only once."""
     count = 0
 
-    def draw(length: int) -> bytes:
+    def draw(place: bytearray) -> None:
         nonlocal count
         count += 1
-        return bytes([0x80 + count]) * length
+        place[:] = bytes([0x80 + count]) * len(place)
 
     return draw
 
@@ -32,7 +32,7 @@ def drawn(n: int) -> bytes:
     return bytes([0x80 + n]) * 32
 
 
-def no_draw(length: int) -> bytes:
+def no_draw(place: bytearray) -> None:
     raise AssertionError("nothing is drawn here")
 
 
@@ -228,7 +228,7 @@ def test_what_is_no_list_of_buffers_is_a_type_error(keys: object) -> None:
 
 
 def test_a_refused_draw_changes_nothing() -> None:
-    def refuse(length: int) -> bytes:
+    def refuse(place: bytearray) -> None:
         raise LookupError
 
     ring, draw = TicketKeyRing(HOUR), drawer()
@@ -242,6 +242,21 @@ def test_a_refused_draw_changes_nothing() -> None:
         ring.renew(5 + HOUR, refuse)
     assert ring.now_ms == 5
     assert current(ring) == drawn(1)
+
+
+def test_a_refused_draw_evicts_no_key_of_a_full_ring() -> None:
+    def refuse(place: bytearray) -> None:
+        raise LookupError
+
+    ring, draw = TicketKeyRing(HOUR), drawer()
+    ring.set_keys([A, B, C, D], 0)
+    with pytest.raises(LookupError):
+        ring.rotate(1, refuse)
+    assert ring.open_keys() == 4
+    for now_ms in range(1, 10):
+        ring.rotate(now_ms, draw)
+        assert ring.open_keys() == 4
+        assert ring.residue() == 0
 
 
 def test_the_clock_only_moves_forward_and_takes_any_value_forward() -> None:
@@ -274,12 +289,13 @@ def test_a_time_that_no_ticket_can_carry_is_a_value_error_and_changes_nothing(
 ) -> None:
     ring, draw = TicketKeyRing(HOUR), drawer()
     ring.renew(1, draw)
-    for call in (
+    calls: list[Callable[[], None]] = [
         lambda: ring.advance(now_ms),
         lambda: ring.renew(now_ms, no_draw),
         lambda: ring.rotate(now_ms, no_draw),
         lambda: ring.set_keys([A], now_ms),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(ValueError, match="out of range"):
             call()
     assert ring.now_ms == 1

@@ -67,7 +67,7 @@ def sealed(key: bytes = KEY, **changes: object) -> bytes:
 
 
 def moment(**changes: object) -> Moment:
-    return Moment(NOW, b"server.example", LEAF, 0x1301, b"h2", False)._replace(**changes)
+    return Moment(NOW, b"server.example", LEAF, 0x1301, b"h2", False)._replace(**changes)  # type: ignore[arg-type]
 
 
 def chosen(
@@ -300,7 +300,7 @@ def test_a_second_reading_of_the_rules_of_time_agrees(
     fields = {"issue_ms": issue, "expiry_ms": expiry, "age_add": age_add, "auth": auth}
     now = moment(certificates_required=required)
     sent = (age + age_add) % 2**32
-    choice = choose(ring(), True, b"\x01", [(sealed(**fields), sent)], now)
+    choice = choose(ring(), True, b"\x01", [(sealed(KEY, **fields), sent)], now)
     assert VERDICT_NAMES[choice.verdict] == reading(fields, sent, now)
 
 
