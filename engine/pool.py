@@ -1,0 +1,355 @@
+"""Cores and areas: lease, settle, rest, clear, and the count of what clearing left.
+
+Every slot has a core; an area is a whole slot's memory and there may be fewer of them. A
+connection holds one while it is in its handshake or has bytes in a buffer. Then it gives it back
+cleared, or rests in it until another connection wants it. A core has one current copy: while an
+area holds it, the slot's own is zero.
+
+The rules, and what each stops:
+
+- An area goes back zeroed to the high-water mark of each of its buffers, so that no connection's
+  keys or plaintext can reach the next one through it.
+- Free areas are last in, first out, and a handshake takes a resting connection's area before a
+  free one: the pages that handshakes write stay the same few.
+- The maps are private: a forked process must not write into its parent's connections. They are
+  reserved and not committed, so that a slot nobody uses costs address space alone.
+"""
+
+import mmap
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Final
+
+from engine import copies
+from engine.layout import (
+    AREA_LEN,
+    CORE_LEN,
+    CORE_WORDS,
+    ESTABLISHED,
+    F_CLIENT_CERTIFICATE,
+    F_LEAF_KEPT,
+    F_PEER_CLOSED,
+    FAILED,
+    FLAGS,
+    FREE,
+    HANDSHAKE,
+    IN,
+    KEYS,
+    KEYS_END,
+    LEAF,
+    OUT,
+    RECEIVED,
+    SCRATCH,
+    SCRATCH_END,
+    STATE,
+)
+from engine.schedule import Aead, Transcript
+
+_MAP_NORESERVE: Final = 0x4000  # Linux; the mmap module has no name for it before 3.12
+DEFAULT_RESTING: Final = 32
+
+
+class Area:
+    """One leased block, its cursors, and the Python objects of the connection that has it.
+
+    Cursors and high-water marks are offsets into the block. `transcript`, `opener` and `sealer`
+    hold secrets inside `cryptography`; they are dropped when the area goes back.
+    """
+
+    __slots__ = (
+        "bytes",
+        "handshake_end",
+        "handshake_high",
+        "in_end",
+        "in_high",
+        "index",
+        "leaf_high",
+        "opener",
+        "out_end",
+        "out_high",
+        "out_start",
+        "read_iv",
+        "received_end",
+        "received_high",
+        "received_start",
+        "resting",
+        "scratch_used",
+        "sealer",
+        "transcript",
+        "words",
+        "write_iv",
+    )
+
+    def __init__(self, index: int, block: memoryview) -> None:
+        self.index = index
+        self.bytes = block
+        self.words = block[: CORE_WORDS * 8].cast("q")
+        self.resting = False
+        self.forget()
+        self.reset()
+
+    def forget(self) -> None:
+        """Drop the objects and numbers that came from a connection's secrets."""
+        self.opener: Aead | None = None
+        self.sealer: Aead | None = None
+        self.transcript: Transcript | None = None
+        self.read_iv = 0
+        self.write_iv = 0
+
+    def reset(self) -> None:
+        """Empty every buffer. Their bytes are not touched: see clear_buffers."""
+        self.in_end = self.in_high = IN
+        self.handshake_end = self.handshake_high = HANDSHAKE
+        self.out_start = self.out_end = self.out_high = OUT
+        self.received_start = self.received_end = self.received_high = RECEIVED
+        self.leaf_high = LEAF
+        self.scratch_used = False
+
+    def clear_buffers(self) -> None:
+        """Zero all that lies behind the core and was written."""
+        block = self.bytes
+        if self.received_high > RECEIVED:
+            copies.clear(block, RECEIVED, self.received_high)
+        if self.out_high > OUT:
+            copies.clear(block, OUT, self.out_high)
+        if self.in_high > IN:
+            copies.clear(block, IN, self.in_high)
+        if self.handshake_high > HANDSHAKE:
+            copies.clear(block, HANDSHAKE, self.handshake_high)
+        if self.leaf_high > LEAF:
+            copies.clear(block, LEAF, self.leaf_high)
+        if self.scratch_used:
+            copies.clear(block, SCRATCH, SCRATCH_END)
+        self.reset()
+
+    def idle(self) -> bool:
+        """Nothing is on its way in or out, and nothing must stay in the buffers."""
+        words = self.words
+        if (
+            self.out_end != OUT
+            or self.received_end != RECEIVED
+            or self.in_end != IN
+            or self.handshake_end != HANDSHAKE
+            or words[STATE] < ESTABLISHED
+        ):
+            return False
+        # A client's leaf too large for its slot's room keeps its area for the connection's life.
+        return words[FLAGS] & (F_CLIENT_CERTIFICATE | F_LEAF_KEPT) != F_CLIENT_CERTIFICATE
+
+
+def _private_map(length: int) -> mmap.mmap:
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+    memory = mmap.mmap(-1, length, flags=flags)
+    # A huge page would make 2 MiB resident for one core, and a core dump would hold every key.
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    memory.madvise(mmap.MADV_DONTDUMP)
+    return memory
+
+
+class Pool:
+    """The cores of all slots, the areas, and who holds which.
+
+    `held` maps a slot to its area, resting or not; `resting` is its part that rests, the longest
+    first. Both are read directly by the byte-moving calls.
+    """
+
+    def __init__(self, slots: int, areas: int) -> None:
+        self.slots = slots
+        self.areas = areas
+        self.held: dict[int, Area] = {}
+        self.resting: OrderedDict[int, Area] = OrderedDict()
+        self.may_rest = min(DEFAULT_RESTING, areas)
+        self._free: list[Area] = []
+        self._made = 0
+        self._core_map = _private_map(slots * CORE_LEN)
+        self._area_map = _private_map(areas * AREA_LEN)
+        self._cores = memoryview(self._core_map)
+        self._core_words = self._cores.cast("q")
+        self._area_bytes = memoryview(self._area_map)
+
+    # -- the current core -------------------------------------------------------------------
+
+    def core(self, slot: int) -> memoryview:
+        """The slot's own copy of its core, as bytes: current while no area holds it."""
+        return self._cores[slot * CORE_LEN : (slot + 1) * CORE_LEN]
+
+    def words(self, slot: int) -> memoryview:
+        """The current core's words, wherever they are."""
+        area = self.held.get(slot)
+        if area is not None:
+            return area.words
+        first = slot * (CORE_LEN // 8)
+        return self._core_words[first : first + CORE_WORDS]
+
+    def block(self, slot: int) -> memoryview:
+        """The current core's bytes, wherever they are."""
+        area = self.held.get(slot)
+        return self.core(slot) if area is None else area.bytes
+
+    def state(self, slot: int) -> int:
+        return self.words(slot)[STATE]
+
+    # -- lease ------------------------------------------------------------------------------
+
+    def lease(self, slot: int) -> Area | None:
+        """The slot's area for a call that moves bytes; None when there is none to be had."""
+        area = self.held.get(slot)
+        if area is not None:
+            if area.resting:
+                area.resting = False
+                del self.resting[slot]
+            return area
+        if self._free or self._made < self.areas:
+            area = self._take_free()
+        elif self.resting:
+            area = self._take_resting()
+        else:
+            return None
+        self.held[slot] = area
+        core = self.core(slot)
+        copies.copy_core(area.bytes, core)
+        copies.clear(core, 0, CORE_LEN)
+        return area
+
+    def lease_for_handshake(self, slot: int) -> Area | None:
+        """An area for a new connection, whose core starts as zeros: nothing is copied in."""
+        if self.resting:
+            area = self._take_resting()
+        elif self._free or self._made < self.areas:
+            area = self._take_free()
+        else:
+            return None
+        self.held[slot] = area
+        area.scratch_used = True
+        return area
+
+    def _take_free(self) -> Area:
+        if self._free:
+            return self._free.pop()
+        start = self._made * AREA_LEN
+        area = Area(self._made, self._area_bytes[start : start + AREA_LEN])
+        self._made += 1
+        return area
+
+    def _take_resting(self) -> Area:
+        slot = next(iter(self.resting))
+        self.release(slot, self.resting[slot])
+        return self._free.pop()
+
+    # -- settle -----------------------------------------------------------------------------
+
+    def settle(self, slot: int, area: Area) -> None:
+        """After a call: an idle connection rests in its area, or gives it back."""
+        if not area.idle():
+            return
+        words = area.words
+        if (
+            not self.may_rest
+            or words[STATE] != ESTABLISHED
+            or words[FLAGS] & F_PEER_CLOSED
+        ):
+            self.release(slot, area)
+            return
+        area.clear_buffers()
+        area.transcript = None
+        area.resting = True
+        self.resting[slot] = area
+        if len(self.resting) > self.may_rest:
+            longest = next(iter(self.resting))
+            self.release(longest, self.resting[longest])
+
+    def release(self, slot: int, area: Area) -> None:
+        """Give an area back: its core copied out, every byte of it cleared."""
+        copies.copy_core(self.core(slot), area.bytes)
+        self._give_back(slot, area)
+
+    def _give_back(self, slot: int, area: Area) -> None:
+        if area.resting:
+            area.resting = False
+            del self.resting[slot]
+        del self.held[slot]
+        copies.clear(area.bytes, 0, CORE_LEN)
+        area.clear_buffers()
+        area.forget()
+        self._free.append(area)
+
+    def set_resting(self, count: int) -> None:
+        """How many connections may rest; those over it give their areas up, the longest first."""
+        self.may_rest = count
+        while len(self.resting) > count:
+            slot = next(iter(self.resting))
+            self.release(slot, self.resting[slot])
+
+    def drop(self, slot: int) -> None:
+        """Free a slot: its area cleared, its core zero."""
+        area = self.held.get(slot)
+        if area is not None:
+            self._give_back(slot, area)
+        copies.clear(self.core(slot), 0, CORE_LEN)
+
+    def close(self) -> None:
+        """Wipe everything, then let the maps go.
+
+        A view of a map that somebody still holds keeps it mapped; what it shows is zeros.
+        """
+        for area in list(self.held.values()):
+            copies.clear(area.bytes, 0, AREA_LEN)
+            area.forget()
+        # Only what was ever written is wiped: the rest would become resident for nothing.
+        copies.wipe(self._area_bytes[: self._made * AREA_LEN])
+        copies.wipe(self._cores)
+        for area in self.held.values():
+            area.words.release()
+            area.bytes.release()
+        for area in self._free:
+            area.words.release()
+            area.bytes.release()
+        self.held.clear()
+        self.resting.clear()
+        self._free.clear()
+        for view in (self._core_words, self._cores, self._area_bytes):
+            view.release()
+        for memory in (self._core_map, self._area_map):
+            try:
+                memory.close()
+            except BufferError:
+                continue
+
+    # -- what clearing left -----------------------------------------------------------------
+
+    def areas_free(self) -> int:
+        """Free areas and resting ones: what a connection could have."""
+        return self.areas - len(self.held) + len(self.resting)
+
+    def residue(self) -> int:
+        """How many bytes and objects the clearing left behind; 0 after every call.
+
+        Scans the memory itself: free areas, leased once or never; resting areas past the core;
+        the cores of free slots, and those that an area holds the only copy of; the keys of failed
+        connections; objects that a free area still refers to.
+        """
+        unmade = self._area_bytes[self._made * AREA_LEN :]
+        count = copies.nonzero(unmade)
+        for area in self._free:
+            count += copies.nonzero(area.bytes) + sum(1 for _ in _objects(area))
+        for area in self.resting.values():
+            count += copies.nonzero(area.bytes[CORE_LEN:])
+        words = self._core_words
+        for slot in range(self.slots):
+            held = self.held.get(slot)
+            state = words[slot * (CORE_LEN // 8) + STATE]
+            if held is not None or state == FREE:
+                count += copies.nonzero(self.core(slot))
+            if held is not None:
+                state = held.words[STATE]
+            if state == FAILED:
+                count += copies.nonzero(self.block(slot)[KEYS:KEYS_END])
+        return count
+
+
+def _objects(area: Area) -> Iterator[str]:
+    """The attributes of a free area that are neither a view nor a number and are not None."""
+    for name in Area.__slots__:
+        value = getattr(area, name)
+        if value is not None and not isinstance(value, (memoryview, int)):
+            yield name

@@ -1,0 +1,269 @@
+"""The record layer of one connection: protection, the bounded out queue, and its end.
+
+Everything here works on an area. A record is sealed where it will be sent from and opened where it
+will be received from: content is copied once, and no object is made a record but its nonce and the
+slices that name it.
+"""
+
+from typing import Final
+
+from engine import codepoints as c
+from engine import copies
+from engine.layout import (
+    ESTABLISHED,
+    F_CLOSE_SENT,
+    FAILED,
+    FAILURE,
+    FLAGS,
+    HANDSHAKE,
+    HEADER,
+    IN,
+    MAX_PLAINTEXT,
+    OUT,
+    OUT_CAP,
+    READ_IV,
+    READ_KEY,
+    READ_SECRET,
+    READ_SEQ,
+    RUN,
+    SCRATCH,
+    SCRATCH_END,
+    STATE,
+    SUITE,
+    TAG,
+    WRITE_IV,
+    WRITE_KEY,
+    WRITE_SECRET,
+    WRITE_SEQ,
+)
+from engine.pool import Area
+from engine.refusals import Refusal
+from engine.schedule import LAST_SEQUENCE, SUITES, Buffer, CipherSuite
+
+_OUT_END: Final = OUT + OUT_CAP
+_FATAL: Final = 2
+_WARNING: Final = 1
+_KEY_UPDATE_ANSWER: Final = bytes([c.KEY_UPDATE, 0, 0, 1, c.UPDATE_NOT_REQUESTED])
+_CLOSE_NOTIFY: Final = bytes([_WARNING, c.ALERT_CLOSE_NOTIFY])
+
+# Messages in a row that carry nothing: KeyUpdates, empty application records, user_canceled,
+# dropped change_cipher_spec. Each costs the server work and the peer a few bytes; a longer run is
+# a flood, a lifetime's count would end honest connections of years.
+MAX_RUN: Final = 32
+
+
+# -- keys -----------------------------------------------------------------------------------
+
+
+def set_read_secret(area: Area, suite: CipherSuite, secret: Buffer) -> None:
+    """Install a new read key: the records that follow open under it, from sequence number 0."""
+    block = area.bytes
+    size = suite.hash.size
+    block[READ_SECRET : READ_SECRET + size] = secret
+    key = block[READ_KEY : READ_KEY + suite.key_length]
+    key[:] = suite.traffic_key(secret)
+    iv = suite.traffic_iv(secret)
+    block[READ_IV : READ_IV + 12] = iv
+    area.opener = suite.aead(key)
+    area.read_iv = int.from_bytes(iv, "big")
+    area.words[READ_SEQ] = 0
+
+
+def set_write_secret(area: Area, suite: CipherSuite, secret: Buffer) -> None:
+    """Install a new write key: the records that follow are sealed under it, from number 0."""
+    block = area.bytes
+    size = suite.hash.size
+    block[WRITE_SECRET : WRITE_SECRET + size] = secret
+    key = block[WRITE_KEY : WRITE_KEY + suite.key_length]
+    key[:] = suite.traffic_key(secret)
+    iv = suite.traffic_iv(secret)
+    block[WRITE_IV : WRITE_IV + 12] = iv
+    area.sealer = suite.aead(key)
+    area.write_iv = int.from_bytes(iv, "big")
+    area.words[WRITE_SEQ] = 0
+
+
+def reload_keys(area: Area) -> None:
+    """Make the AEAD objects again from the keys of a core that was leased in."""
+    block = area.bytes
+    suite = SUITES[area.words[SUITE]]
+    length = suite.key_length
+    area.opener = suite.aead(block[READ_KEY : READ_KEY + length])
+    area.sealer = suite.aead(block[WRITE_KEY : WRITE_KEY + length])
+    area.read_iv = int.from_bytes(block[READ_IV : READ_IV + 12], "big")
+    area.write_iv = int.from_bytes(block[WRITE_IV : WRITE_IV + 12], "big")
+
+
+def update_read_key(area: Area) -> None:
+    """The peer updated its key (§4.6.3)."""
+    suite = SUITES[area.words[SUITE]]
+    secret = area.bytes[READ_SECRET : READ_SECRET + suite.hash.size]
+    set_read_secret(area, suite, suite.hash.next_secret(secret))
+
+
+def send_key_update(area: Area) -> None:
+    """Queue a KeyUpdate that asks for none, under the old key, then take the new one (§4.6.3)."""
+    suite = SUITES[area.words[SUITE]]
+    queue_sealed(area, c.HANDSHAKE, _KEY_UPDATE_ANSWER)
+    secret = area.bytes[WRITE_SECRET : WRITE_SECRET + suite.hash.size]
+    set_write_secret(area, suite, suite.hash.next_secret(secret))
+
+
+# -- opening --------------------------------------------------------------------------------
+
+
+def open_record(area: Area, header: memoryview, body: memoryview, start: int) -> bool:
+    """Open a record's body into the block at `start`; its length is the body's less the tag.
+
+    A failed opening leaves unauthenticated plaintext, which is zeroed at once.
+    """
+    end = start + len(body) - TAG
+    if end > area.received_high:
+        area.received_high = end
+    if area.opener is None:
+        reload_keys(area)
+    opener = area.opener
+    assert opener is not None
+    words = area.words
+    sequence = words[READ_SEQ]
+    nonce = (area.read_iv ^ sequence).to_bytes(12, "big")
+    try:
+        opener.decrypt_into(nonce, body, header, area.bytes[start:end])
+    except Exception:  # InvalidTag alone; whatever it was, the record did not open
+        copies.clear(area.bytes, start, end)
+        return False
+    words[READ_SEQ] = sequence + 1
+    return True
+
+
+# -- the out queue --------------------------------------------------------------------------
+
+
+def out_room(area: Area) -> int:
+    """Bytes that can still be queued."""
+    return OUT_CAP - (area.out_end - area.out_start)
+
+
+def make_out_room(area: Area, length: int) -> None:
+    """Move what is queued to the front when `length` more bytes would not fit behind it."""
+    if area.out_end + length > _OUT_END:
+        start, end = area.out_start, area.out_end
+        queued = end - start
+        block = area.bytes
+        block[OUT : OUT + queued] = block[start:end]
+        area.out_start = OUT
+        area.out_end = OUT + queued
+
+
+def queue_plain(area: Area, content_type: int, content: bytes) -> None:
+    """Queue one unprotected record (§5.1), its version 0x0303."""
+    length = len(content)
+    make_out_room(area, HEADER + length)
+    start = area.out_end
+    end = start + HEADER + length
+    area.bytes[start:end] = (
+        bytes([content_type, 3, 3, length >> 8, length & 255]) + content
+    )
+    area.out_end = end
+    if end > area.out_high:
+        area.out_high = end
+
+
+def seal_in_place(area: Area, content_type: int, length: int) -> None:
+    """Seal the `length` bytes of content that stand a header's length behind the queue's end.
+
+    The caller has made room for the header, the content, its type and the tag.
+    """
+    block = area.bytes
+    start = area.out_end
+    content = start + HEADER
+    last = content + length
+    end = last + 1 + TAG
+    block[last] = content_type
+    protected = length + 1 + TAG
+    header = bytes([c.APPLICATION_DATA, 3, 3, protected >> 8, protected & 255])
+    block[start:content] = header
+    words = area.words
+    sequence = words[WRITE_SEQ]
+    if area.sealer is None:
+        reload_keys(area)
+    sealer = area.sealer
+    assert sealer is not None
+    nonce = (area.write_iv ^ sequence).to_bytes(12, "big")
+    sealer.encrypt_into(nonce, block[content : last + 1], header, block[content:end])
+    words[WRITE_SEQ] = sequence + 1
+    area.out_end = end
+    if end > area.out_high:
+        area.out_high = end
+
+
+def queue_sealed(area: Area, content_type: int, content: Buffer) -> None:
+    """Queue content protected, in as few records as hold it."""
+    view = memoryview(content)
+    for start in range(0, len(view), MAX_PLAINTEXT):
+        piece = view[start : start + MAX_PLAINTEXT]
+        length = len(piece)
+        make_out_room(area, HEADER + length + 1 + TAG)
+        place = area.out_end + HEADER
+        area.bytes[place : place + length] = piece
+        seal_in_place(area, content_type, length)
+
+
+def must_update_key(area: Area) -> bool:
+    """The write key has protected as many records as §5.5 lets it."""
+    words = area.words
+    sequence: int = words[WRITE_SEQ]
+    return sequence >= SUITES[words[SUITE]].record_limit and sequence < LAST_SEQUENCE
+
+
+def queue_alert(area: Area, content: bytes) -> None:
+    """Queue an alert under the write key in force, in the clear before there is one."""
+    if area.sealer is None and area.words[STATE] != ESTABLISHED:
+        queue_plain(area, c.ALERT, content)
+    else:
+        queue_sealed(area, c.ALERT, content)
+
+
+def queue_close_notify(area: Area) -> None:
+    queue_alert(area, _CLOSE_NOTIFY)
+    area.words[FLAGS] |= F_CLOSE_SENT
+
+
+# -- the end --------------------------------------------------------------------------------
+
+
+def fail(area: Area, refusal: Refusal) -> None:
+    """End a connection: its alert queued, its keys cleared at once.
+
+    What was authenticated before stays to be received; nothing is read or sent any more. After
+    our close_notify nothing may follow, an alert neither (RFC 8446 §6.1).
+    """
+    words = area.words
+    if words[STATE] == FAILED:
+        return
+    if refusal.alert is not None and not words[FLAGS] & F_CLOSE_SENT:
+        queue_alert(area, bytes([_FATAL, refusal.alert]))
+    forget_keys(area)
+    words[STATE] = FAILED
+    words[FAILURE] = refusal.code
+
+
+def forget_keys(area: Area) -> None:
+    """Clear keys, handshake secrets, and input that will not be read."""
+    block = area.bytes
+    copies.clear_keys(block)
+    if area.scratch_used:
+        copies.clear(block, SCRATCH, SCRATCH_END)
+        area.scratch_used = False
+    copies.clear(block, IN, area.in_high)
+    copies.clear(block, HANDSHAKE, area.handshake_high)
+    area.in_end = area.in_high = IN
+    area.handshake_end = area.handshake_high = HANDSHAKE
+    area.forget()
+
+
+def made_no_progress(area: Area) -> bool:
+    """Count one more message that carried nothing; True when the run is a flood."""
+    words = area.words
+    words[RUN] += 1
+    return bool(words[RUN] > MAX_RUN)

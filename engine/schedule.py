@@ -1,0 +1,155 @@
+"""The transcript and the key schedule of RFC 8446 §4.4.1 and §7, and the AEADs of its suites.
+
+The HkdfLabel of every label with an empty context is a constant, made once with HKDF-Expand's
+counter byte behind it: every output here is at most one hash long, so that one HMAC is the whole
+expansion (RFC 5869 §2.3).
+
+Secrets come in as views of an area where they have one. What `hmac` returns is a `bytes` object
+that Python cannot wipe: each lives in a local until it is written to the area, no longer.
+"""
+
+import hashlib
+import hmac
+import struct
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+
+from engine import codepoints as c
+
+Aead = AESGCM | ChaCha20Poly1305
+Buffer = bytes | bytearray | memoryview
+
+
+class Transcript(Protocol):
+    """What is needed of a `hashlib` object."""
+
+    def update(self, data: Buffer, /) -> None: ...
+    def digest(self) -> bytes: ...
+    def copy(self) -> "Transcript": ...
+
+
+def _info(length: int, label: bytes, context: bytes = b"") -> bytes:
+    """HkdfLabel of §7.1, then the counter of HKDF-Expand's first and only block."""
+    full = b"tls13 " + label
+    return (
+        struct.pack(">HB", length, len(full)) + full + bytes([len(context)]) + context + b"\x01"
+    )
+
+
+class HashSuite:
+    """A suite's hash, and every constant of the key schedule that depends on it."""
+
+    __slots__ = (
+        "_context_prefix",
+        "derived",
+        "early_derived",
+        "empty",
+        "finished",
+        "name",
+        "new",
+        "size",
+        "zeros",
+    )
+
+    def __init__(self, name: str, new: Callable[[Buffer], Transcript]) -> None:
+        self.name = name
+        self.new = new
+        self.empty = new(b"").digest()
+        self.size = len(self.empty)
+        self.zeros = bytes(self.size)
+        self.finished = _info(self.size, b"finished")
+        self.derived = _info(self.size, b"derived", self.empty)
+        # Without a pre-shared key the early secret is a constant (§7.1).
+        early = hmac.digest(self.zeros, self.zeros, name)
+        self.early_derived = hmac.digest(early, self.derived, name)
+        self._context_prefix: dict[bytes, bytes] = {
+            label: _info(self.size, label, self.empty)[: -self.size - 1]
+            for label in (
+                b"c hs traffic",
+                b"s hs traffic",
+                b"c ap traffic",
+                b"s ap traffic",
+                b"res master",
+            )
+        }
+
+    def extract(self, salt: Buffer, secret: Buffer) -> bytes:
+        """HKDF-Extract (RFC 5869 §2.2)."""
+        return hmac.digest(salt, secret, self.name)
+
+    def expand(self, secret: Buffer, info: bytes) -> bytes:
+        """HKDF-Expand-Label for an info made by this module, one hash long at most."""
+        return hmac.digest(secret, info, self.name)
+
+    def derive(self, secret: Buffer, label: bytes, transcript: bytes) -> bytes:
+        """Derive-Secret over a transcript's hash (§7.1)."""
+        info = self._context_prefix[label] + transcript + b"\x01"
+        return hmac.digest(secret, info, self.name)
+
+    def finished_mac(self, finished_key: Buffer, transcript: bytes) -> bytes:
+        """verify_data of a Finished (§4.4.4)."""
+        return hmac.digest(finished_key, transcript, self.name)
+
+    def next_secret(self, secret: Buffer) -> bytes:
+        """application_traffic_secret_N+1 (§7.2)."""
+        return hmac.digest(secret, _UPDATE[self.size], self.name)
+
+
+SHA256: Final = HashSuite("sha256", hashlib.sha256)
+SHA384: Final = HashSuite("sha384", hashlib.sha384)
+
+_UPDATE: Final = {32: _info(32, b"traffic upd"), 48: _info(48, b"traffic upd")}
+_KEY_INFO: Final = {16: _info(16, b"key"), 32: _info(32, b"key")}
+_IV_INFO: Final = _info(12, b"iv")
+
+
+class CipherSuite:
+    """One cipher suite (§B.4): its AEAD, the length of its key, its hash."""
+
+    __slots__ = ("aead", "code", "hash", "key_info", "key_length", "record_limit")
+
+    def __init__(
+        self,
+        code: int,
+        aead: type[AESGCM] | type[ChaCha20Poly1305],
+        key_length: int,
+        hash_suite: HashSuite,
+        record_limit: int,
+    ) -> None:
+        self.code = code
+        self.aead = aead
+        self.key_length = key_length
+        self.hash = hash_suite
+        self.key_info = _KEY_INFO[key_length]
+        self.record_limit = record_limit
+
+    def traffic_key(self, secret: Buffer) -> bytes:
+        return self.hash.expand(secret, self.key_info)[: self.key_length]
+
+    def traffic_iv(self, secret: Buffer) -> bytes:
+        return self.hash.expand(secret, _IV_INFO)[:12]
+
+
+# Full-size records under one AES-GCM key stay below 2^24.5 (§5.5); the sequence number of any
+# suite below 2^63 (§5.3: it must not wrap).
+AES_GCM_RECORDS: Final = 23_726_566
+LAST_SEQUENCE: Final = (1 << 63) - 1
+
+SUITES: Final[dict[int, CipherSuite]] = {
+    suite.code: suite
+    for suite in (
+        CipherSuite(c.TLS_AES_128_GCM_SHA256, AESGCM, 16, SHA256, AES_GCM_RECORDS),
+        CipherSuite(c.TLS_AES_256_GCM_SHA384, AESGCM, 32, SHA384, AES_GCM_RECORDS),
+        CipherSuite(
+            c.TLS_CHACHA20_POLY1305_SHA256, ChaCha20Poly1305, 32, SHA256, LAST_SEQUENCE
+        ),
+    )
+}
+
+
+def message_hash(suite: HashSuite, first_hello: Buffer) -> bytes:
+    """The synthetic message that stands for the first ClientHello after a retry (§4.4.1)."""
+    digest = suite.new(first_hello).digest()
+    return bytes([c.MESSAGE_HASH, 0, 0, suite.size]) + digest
