@@ -323,7 +323,8 @@ class Refusal(StrEnum):
         "The client store is missing, has a bad block, or is too large.",
     )
 
-    def __new__(cls, tag: str, alert: int | None, sentence: str) -> Refusal:
+    # The defaults serve a look-up by tag, `Refusal("tls-pool")`, for which this is not called.
+    def __new__(cls, tag: str, alert: int | None = None, sentence: str = "") -> Refusal:
         member = str.__new__(cls, tag)
         member._value_ = tag
         member.alert = alert
