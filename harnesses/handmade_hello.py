@@ -1,5 +1,4 @@
-"""The handmade inputs of the hello harness: one for each choice, and one for each way to be
-refused.
+"""The handmade inputs of the hello harness: a file for each choice and each way to be refused.
 
 Each case is its bytes, the outcome that the contract names for it (written here by hand, never
 copied from a run), and what it shows. `plain()` is accepted by every rule, so an edit of it breaks
@@ -8,11 +7,25 @@ just the rule it names.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from engine import codepoints as c
+from peers.liar import hello as build
+from peers.liar.hello import Hello
+from peers.liar.shares import make_share
+from peers.liar.wire import u16s, vec8, vec16
 
-from .hellobytes import Hello, alpn, names, numbers, plain, psk, share, shares, vector, x25519_share
+RANDOM = bytes(range(32))
+SESSION_ID = bytes(range(64, 96))
+SUITES = (c.TLS_AES_128_GCM_SHA256, c.TLS_CHACHA20_POLY1305_SHA256, c.TLS_AES_256_GCM_SHA384)
+SECRET = bytes([7]) * 32
+"""The client's private keys follow from it."""
+
+X25519_KEY = (c.X25519, make_share(c.X25519, SECRET).public)
+P256_KEY = (c.P256, make_share(c.P256, SECRET).public)
+P384_KEY = (c.P384, make_share(c.P384, SECRET).public)
 
 
 class Case(NamedTuple):
@@ -23,21 +36,11 @@ class Case(NamedTuple):
     what: str
 
 
-P256_POINT = bytes.fromhex(
-    "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
-    "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
-)
-"""The base point of P-256 (SEC 2), the public key of the private key 1."""
-
-P384_POINT = bytes.fromhex(
-    "04aa87ca22be8b05378eb1c71ef320ad746e1d3b628ba79b9859f741e082542a385502f25dbf55296c3a545e3872760ab7"
-    "3617de4a96262c6f5d9e98bf9292dc29f8f41dbd289a147ce9da3113b5f0b8c00a60b1ce1d7e819d7a431d7c90ea0e5f"
-)
-"""The base point of P-384 (SEC 2)."""
-
 GREASE = 0x1A1A
-UNKNOWN_GROUP = 25
+P521 = 25
 HYBRID = 0x11EC
+
+FORMAT = "tls-server-client-hello-format"
 
 AES_128 = "TLS_AES_128_GCM_SHA256"
 AES_256 = "TLS_AES_256_GCM_SHA384"
@@ -49,217 +52,239 @@ def chosen(suite: str = AES_128, group: str = "X25519", retried: str = "no", mor
     return f"waiting suite={suite} group={group} retried={retried}{more}"
 
 
-def _format(what: str, hello: Hello) -> Case:
-    return Case(hello.body(), "tls-server-client-hello-format", what)
+def plain(kind: int | None = None, data: bytes = b"") -> Hello:
+    """A small hello that every rule accepts, or the same with one extension put in or replaced."""
+    hello = Hello(RANDOM, SESSION_ID, list(SUITES))
+    hello.extensions = [
+        (c.EXT_SERVER_NAME, build.server_name("server.example")),
+        (c.EXT_SUPPORTED_GROUPS, build.code_list((c.X25519, c.P256, c.P384))),
+        (c.EXT_SIGNATURE_ALGORITHMS, build.code_list((c.ECDSA_SECP256R1_SHA256,))),
+        (c.EXT_SUPPORTED_VERSIONS, build.supported_versions(c.VERSION_TLS_1_3)),
+        (c.EXT_KEY_SHARE, build.key_shares([X25519_KEY])),
+    ]
+    if kind is not None:
+        hello.put(kind, data)
+    return hello
+
+
+def without(kind: int) -> Hello:
+    """The plain hello with an extension taken away."""
+    hello = plain()
+    hello.drop(kind)
+    return hello
+
+
+def psk(identities: list[bytes], binders: Iterable[bytes]) -> bytes:
+    """The body of pre_shared_key, whether or not its two lists fit."""
+    offers = [build.Offer(identity, 0, b"", "sha256") for identity in identities]
+    return build.identities(offers) + build.binder_list(binders)
+
+
+def with_psk(data: bytes) -> Hello:
+    """The plain hello with modes and a pre_shared_key of this body."""
+    hello = plain(c.EXT_PSK_KEY_EXCHANGE_MODES, build.psk_modes(c.PSK_DHE_KE))
+    hello.put(c.EXT_PRE_SHARED_KEY, data)
+    return hello
+
+
+def _case(hello: Hello, outcome: str, what: str) -> Case:
+    # The message without its four header bytes.
+    return Case(hello.message()[4:], outcome, what)
+
+
+def _with(**fields: object) -> Hello:
+    """The plain hello with fields of its own set."""
+    return replace(plain(), **fields)  # type: ignore[arg-type]
 
 
 def accepted() -> dict[str, Case]:
     """Hellos that are answered: every suite, every group, a retry, and what must be skipped."""
-    tls = numbers(c.VERSION_TLS_1_3)
-    groups = c.EXT_SUPPORTED_GROUPS
-    p256 = shares(share(c.P256, P256_POINT))
-    p384 = shares(share(c.P384, P384_POINT))
-    plain_body = plain().body()
-    only_256 = plain()
-    only_256.suites = numbers(c.TLS_AES_256_GCM_SHA384)
-    only_chacha = plain()
-    only_chacha.suites = numbers(0x00FF, c.TLS_CHACHA20_POLY1305_SHA256)
-    no_sid = plain()
-    no_sid.session_id = b""
-    greased = plain()
-    greased.suites = numbers(GREASE) + greased.suites
-    greased.extensions = [(GREASE, b"\0"), *(greased.extensions or []), (0xFAFA, b"")]
-    greased.put(c.EXT_SUPPORTED_VERSIONS, vector(1, numbers(GREASE), tls))
-    greased.put(c.EXT_KEY_SHARE, shares(share(GREASE, b"\0"), share(c.X25519, x25519_share())))
-    hybrid = plain().put(
-        c.EXT_KEY_SHARE, shares(share(HYBRID, bytes(1216)), share(c.X25519, x25519_share()))
-    )
-    two = plain().put(
-        c.EXT_KEY_SHARE, shares(share(c.P256, P256_POINT), share(c.X25519, x25519_share()))
-    )
-    long_name = plain().put(c.EXT_SERVER_NAME, names((0, b"a" * 256)))
-    other_name = plain().put(c.EXT_SERVER_NAME, names((9, b"x"), (0, b"other.example")))
-    no_groups_common = plain().put(groups, vector(2, numbers(UNKNOWN_GROUP, c.P384)))
-    no_groups_common.put(c.EXT_KEY_SHARE, shares(share(UNKNOWN_GROUP, bytes(133))))
-    return {
-        "plain": Case(plain_body, chosen(), "every rule accepts it"),
-        "suite-aes-256": Case(only_256.body(), chosen(AES_256), "only AES-256"),
-        "suite-chacha20": Case(only_chacha.body(), chosen(CHACHA), "only ChaCha20"),
-        "group-p256": Case(
-            plain().put(c.EXT_KEY_SHARE, p256).body(), chosen(group="P-256"), "a share of P-256"
+    shares, names = c.EXT_KEY_SHARE, c.EXT_SERVER_NAME
+    greased = _with(suites=[GREASE, *SUITES])
+    greased.extensions = [(GREASE, b"\0"), *greased.extensions, (0xFAFA, b"")]
+    greased.put(c.EXT_SUPPORTED_VERSIONS, build.supported_versions(GREASE, c.VERSION_TLS_1_3))
+    greased.put(shares, build.key_shares([(GREASE, b"\0"), X25519_KEY]))
+    p521 = plain(c.EXT_SUPPORTED_GROUPS, build.code_list((P521, c.P384)))
+    p521.put(shares, build.key_shares([(P521, bytes(133))]))
+    hybrid = build.key_shares([(HYBRID, bytes(1216)), X25519_KEY])
+    two_types = vec16(b"\x09" + vec16(b"x") + b"\0" + vec16(b"other.example"))
+    table = (
+        ("plain", plain(), chosen(), "every rule accepts it"),
+        ("suite-aes-256", _with(suites=[SUITES[2]]), chosen(AES_256), "only AES-256"),
+        ("suite-chacha20", _with(suites=[0x00FF, SUITES[1]]), chosen(CHACHA), "only ChaCha20"),
+        (
+            "group-p256",
+            plain(shares, build.key_shares([P256_KEY])),
+            chosen(group="P-256"),
+            "a share of P-256",
         ),
-        "group-p384": Case(
-            plain().put(c.EXT_KEY_SHARE, p384).body(), chosen(group="P-384"), "a share of P-384"
+        (
+            "group-p384",
+            plain(shares, build.key_shares([P384_KEY])),
+            chosen(group="P-384"),
+            "a share of P-384",
         ),
-        "group-order": Case(two.body(), chosen(), "the server's order of groups wins"),
-        "group-hybrid-skipped": Case(hybrid.body(), chosen(), "a hybrid share is skipped"),
-        "retry-no-shares": Case(
-            plain().put(c.EXT_KEY_SHARE, shares()).body(),
+        (
+            "group-order",
+            plain(shares, build.key_shares([P256_KEY, X25519_KEY])),
+            chosen(),
+            "the server's order of groups wins",
+        ),
+        ("group-hybrid-skipped", plain(shares, hybrid), chosen(), "a hybrid share is skipped"),
+        (
+            "retry-no-shares",
+            plain(shares, build.key_shares([])),
             chosen(retried="yes"),
             "an empty list of shares leads to a retry",
         ),
-        "retry-p384": Case(
-            no_groups_common.body(), chosen(group="P-384", retried="yes"), "a share of P-521 alone"
+        ("retry-p384", p521, chosen(group="P-384", retried="yes"), "a share of P-521 alone"),
+        ("session-id-empty", _with(session_id=b""), chosen(), "no legacy session id"),
+        ("grease", greased, chosen(), "GREASE wherever it may stand"),
+        (
+            "name-over-255",
+            plain(names, build.server_name("a" * 256)),
+            chosen(),
+            "a name over 255 bytes counts as none",
         ),
-        "session-id-empty": Case(no_sid.body(), chosen(), "no legacy session id"),
-        "grease": Case(greased.body(), chosen(), "GREASE wherever it may stand"),
-        "name-over-255": Case(long_name.body(), chosen(), "a name over 255 bytes counts as none"),
-        "name-other-type": Case(other_name.body(), chosen(), "other name types are skipped"),
-        "name-none": Case(plain().without(c.EXT_SERVER_NAME).body(), chosen(), "no server_name"),
-        "alpn": Case(
-            plain().put(c.EXT_ALPN, alpn(b"http/1.1", b"h2")).body(), chosen(), "ALPN in common"
+        ("name-other-type", plain(names, two_types), chosen(), "other name types are skipped"),
+        ("name-none", without(names), chosen(), "no server_name"),
+        (
+            "alpn",
+            plain(c.EXT_ALPN, build.protocol_names(b"http/1.1", b"h2")),
+            chosen(),
+            "ALPN in common",
         ),
-        "early-data": Case(
-            plain().put(c.EXT_EARLY_DATA, b"").body(), chosen(), "early data is offered, not taken"
-        ),
-        "cookie": Case(
-            plain().put(c.EXT_COOKIE, vector(2, b"abc")).body(), chosen(), "a cookie is skipped"
-        ),
+        ("early-data", plain(c.EXT_EARLY_DATA), chosen(), "early data is offered, not taken"),
+        ("cookie", plain(c.EXT_COOKIE, vec16(b"abc")), chosen(), "a cookie is skipped"),
+    )
+    return {name: _case(hello, outcome, what) for name, hello, outcome, what in table}
+
+
+def malformed() -> dict[str, Case]:
+    """Hellos that do not parse."""
+    whole = plain().message()[4:]
+    odd = _with(edit_body=lambda body: body.replace(_suites(0), _suites(1)))
+    groups, schemes, shares = (
+        c.EXT_SUPPORTED_GROUPS,
+        c.EXT_SIGNATURE_ALGORITHMS,
+        c.EXT_KEY_SHARE,
+    )
+    versions, names = c.EXT_SUPPORTED_VERSIONS, c.EXT_SERVER_NAME
+    one = vec16(u16s((c.X25519,)))
+    cut_share = vec16(u16s((c.X25519, 32)) + bytes(31))
+    table = (
+        ("session-id-33", _with(session_id=bytes(33)), "a session id of 33 bytes"),
+        ("suites-odd", odd, "half a suite"),
+        ("suites-empty", _with(suites=[]), "no suites"),
+        ("compressions-empty", _with(compressions=b""), "no compression methods"),
+        ("early-data-body", plain(c.EXT_EARLY_DATA, b"\0"), "early_data with a body (RFC 9846)"),
+        ("modes-empty", plain(c.EXT_PSK_KEY_EXCHANGE_MODES, b"\0"), "an empty list of modes"),
+        ("versions-odd", plain(versions, vec8(b"\3\4\3")), "half a version"),
+        ("versions-empty", plain(versions, vec8(b"")), "no versions"),
+        ("groups-empty", plain(groups, vec16(b"")), "no groups"),
+        ("groups-left-over", plain(groups, one + b"\0"), "a byte behind the groups"),
+        ("schemes-odd", plain(schemes, vec16(b"\4\3\4")), "half a scheme"),
+        ("share-cut", plain(shares, cut_share), "a share longer than its list"),
+        ("share-empty", plain(shares, build.key_shares([(GREASE, b"")])), "a share of no bytes"),
+        ("name-empty", plain(names, build.server_name("")), "an empty host name"),
+        ("names-none", plain(names, vec16(b"")), "an empty list of names"),
+        ("alpn-name-empty", plain(c.EXT_ALPN, build.protocol_names(b"h2", b"")), "an empty name"),
+        ("alpn-none", plain(c.EXT_ALPN, vec16(b"")), "an empty ALPN list"),
+        ("psk-lists", with_psk(psk([b"a", b"b"], [bytes(32)])), "two tickets and one binder"),
+        ("psk-identity-empty", with_psk(psk([b""], [bytes(32)])), "an empty identity"),
+        ("psk-binder-31", with_psk(psk([b"a"], [bytes(31)])), "a binder of 31 bytes"),
+        ("psk-none", with_psk(psk([], [])), "no tickets at all"),
+    )
+    return {
+        "empty": Case(b"", FORMAT, "nothing at all"),
+        "cut": Case(whole[:-1], FORMAT, "the last byte is missing"),
+        "left-over": Case(whole + b"\0", FORMAT, "a byte too many"),
+        **{name: _case(hello, FORMAT, what) for name, hello, what in table},
     }
 
 
-def refused_while_reading() -> dict[str, Case]:
-    """Hellos that do not parse, in wire order."""
-    whole = plain().body()
-    long_sid, odd, none, no_compression = plain(), plain(), plain(), plain()
-    long_sid.session_id = bytes(33)
-    odd.suites += b"\x13"
-    none.suites = b""
-    no_compression.compressions = b""
-    early = plain().put(c.EXT_EARLY_DATA, b"\0")
-    modes = plain().put(c.EXT_PSK_KEY_EXCHANGE_MODES, b"\0")
-    base = (c.EXT_PSK_KEY_EXCHANGE_MODES, vector(1, bytes([c.PSK_DHE_KE])))
-    twice = plain()
-    twice.extensions = [*(twice.extensions or []), (c.EXT_ALPN, alpn(b"h2"))] * 2
-    unknown_twice = plain()
-    unknown_twice.extensions = [*(unknown_twice.extensions or []), (GREASE, b""), (GREASE, b"")]
-
-    def offers(data: bytes) -> Hello:
-        hello = plain().put(*base)
-        return hello.put(c.EXT_PRE_SHARED_KEY, data)
-
-    first = plain()
-    first.extensions = [
-        base,
-        (c.EXT_PRE_SHARED_KEY, psk([b"ticket"], [bytes(32)])),
-        *(first.extensions or []),
-    ]
-    return {
-        "empty": Case(b"", "tls-server-client-hello-format", "nothing at all"),
-        "cut": Case(whole[:-1], "tls-server-client-hello-format", "the last byte is missing"),
-        "left-over": Case(whole + b"\0", "tls-server-client-hello-format", "a byte too many"),
-        "session-id-33": _format("a session id of 33 bytes", long_sid),
-        "suites-odd": _format("half a suite", odd),
-        "suites-empty": _format("no suites", none),
-        "compressions-empty": _format("no compression methods", no_compression),
-        "early-data-body": _format("early_data with a body (RFC 9846)", early),
-        "psk-modes-empty": _format("an empty list of modes", modes),
-        "versions-odd": _format(
-            "half a version", plain().put(c.EXT_SUPPORTED_VERSIONS, vector(1, b"\3\4\3"))
-        ),
-        "versions-empty": _format("no versions", plain().put(c.EXT_SUPPORTED_VERSIONS, b"\0")),
-        "groups-empty": _format("no groups", plain().put(c.EXT_SUPPORTED_GROUPS, vector(2))),
-        "groups-left-over": _format(
-            "a byte behind the groups",
-            plain().put(c.EXT_SUPPORTED_GROUPS, vector(2, numbers(c.X25519)) + b"\0"),
-        ),
-        "schemes-odd": _format(
-            "half a scheme", plain().put(c.EXT_SIGNATURE_ALGORITHMS, vector(2, b"\4\3\4"))
-        ),
-        "share-cut": _format(
-            "a share longer than its list",
-            plain().put(c.EXT_KEY_SHARE, vector(2, numbers(c.X25519, 32), bytes(31))),
-        ),
-        "share-empty": _format(
-            "a share of no bytes", plain().put(c.EXT_KEY_SHARE, shares(share(GREASE, b"")))
-        ),
-        "name-empty": _format(
-            "an empty host name", plain().put(c.EXT_SERVER_NAME, names((0, b"")))
-        ),
-        "names-none": _format("an empty list of names", plain().put(c.EXT_SERVER_NAME, names())),
-        "alpn-empty-name": _format("an empty ALPN name", plain().put(c.EXT_ALPN, alpn(b"h2", b""))),
-        "alpn-none": _format("an empty ALPN list", plain().put(c.EXT_ALPN, alpn())),
-        "psk-lists-differ": _format(
-            "two tickets, one binder", offers(psk([b"a", b"b"], [bytes(32)]))
-        ),
-        "psk-identity-empty": _format("an empty identity", offers(psk([b""], [bytes(32)]))),
-        "psk-binder-31": _format("a binder of 31 bytes", offers(psk([b"a"], [bytes(31)]))),
-        "psk-none": _format("no identities", offers(psk([], []))),
-        "extension-repeat": Case(
-            twice.body(), "tls-server-extension-repeat", "every extension twice"
-        ),
-        "extension-repeat-unknown": Case(
-            unknown_twice.body(), "tls-server-extension-repeat", "an unknown extension twice"
-        ),
-        "two-names": Case(
-            plain().put(c.EXT_SERVER_NAME, names((0, b"a.example"), (0, b"b.example"))).body(),
-            "tls-server-illegal-parameter",
-            "two host names",
-        ),
-        "psk-not-last": Case(
-            first.body(), "tls-server-illegal-parameter", "pre_shared_key is not the last"
-        ),
-        "share-twice": Case(
-            plain().put(c.EXT_KEY_SHARE, shares(*[share(c.X25519, x25519_share())] * 2)).body(),
-            "tls-server-illegal-parameter",
+def forbidden() -> dict[str, Case]:
+    """Hellos that parse and hold what no hello may hold."""
+    repeated, unknown, first = plain(), plain(), plain()
+    repeated.again(c.EXT_SIGNATURE_ALGORITHMS)
+    unknown.extensions += [(GREASE, b""), (GREASE, b"")]
+    first.extensions = with_psk(psk([b"ticket"], [bytes(32)])).extensions
+    first.first(c.EXT_PRE_SHARED_KEY)
+    shares = c.EXT_KEY_SHARE
+    two_names = build.server_name("a.example", "b.example")
+    short = build.key_shares([(c.X25519, bytes(31))])
+    repeat, illegal = "tls-server-extension-repeat", "tls-server-illegal-parameter"
+    table = (
+        ("extension-repeat", repeated, repeat, "an extension twice"),
+        ("extension-repeat-unknown", unknown, repeat, "an unknown extension twice"),
+        ("two-names", plain(c.EXT_SERVER_NAME, two_names), illegal, "two host names"),
+        ("psk-not-last", first, illegal, "pre_shared_key is not the last"),
+        (
+            "share-twice",
+            plain(shares, build.key_shares([X25519_KEY, X25519_KEY])),
+            illegal,
             "two shares of one of our groups",
         ),
-        "share-length": Case(
-            plain().put(c.EXT_KEY_SHARE, shares(share(c.X25519, bytes(31)))).body(),
-            "tls-server-illegal-parameter",
-            "an X25519 share of 31 bytes",
-        ),
-    }
-
-
-def refused_when_judged() -> dict[str, Case]:
-    """Hellos that parse and offer what the server cannot take, in the order of the checks."""
-    no_extensions, ssl3, compressed, no_suite, old = plain(), plain(), plain(), plain(), plain()
-    no_extensions.extensions = None
-    ssl3.version = c.VERSION_SSL_3_0
-    compressed.compressions = b"\1\0"
-    no_suite.suites = numbers(0xC02B, 0xC02F)
-    old.put(c.EXT_SUPPORTED_VERSIONS, vector(1, numbers(c.VERSION_TLS_1_2)))
-    no_group = plain().put(c.EXT_SUPPORTED_GROUPS, vector(2, numbers(UNKNOWN_GROUP)))
-    no_group.put(c.EXT_KEY_SHARE, shares(share(UNKNOWN_GROUP, bytes(133))))
-    unlisted = plain().put(c.EXT_SUPPORTED_GROUPS, vector(2, numbers(c.P256)))
-    rsa = plain().put(
-        c.EXT_SIGNATURE_ALGORITHMS, vector(2, numbers(c.RSA_PSS_RSAE_SHA256, c.ED25519))
+        ("share-length", plain(shares, short), illegal, "an X25519 share of 31 bytes"),
     )
-    no_modes = plain().put(c.EXT_PRE_SHARED_KEY, psk([b"ticket"], [bytes(32)]))
-    both = plain().without(c.EXT_KEY_SHARE)
-    both.compressions = b"\1"
-    missing = "tls-server-missing-extension"
-    version = "tls-server-version"
+    return {name: _case(hello, outcome, what) for name, hello, outcome, what in table}
+
+
+def refused() -> dict[str, Case]:
+    """Hellos that are well-formed and offer what the server cannot take, as they are judged."""
+    groups, schemes, versions = (
+        c.EXT_SUPPORTED_GROUPS,
+        c.EXT_SIGNATURE_ALGORITHMS,
+        c.EXT_SUPPORTED_VERSIONS,
+    )
+    no_group = plain(groups, build.code_list((P521,)))
+    no_group.put(c.EXT_KEY_SHARE, build.key_shares([(P521, bytes(133))]))
+    rsa = plain(schemes, build.code_list((c.RSA_PSS_RSAE_SHA256, c.ED25519)))
+    no_modes = plain(c.EXT_PRE_SHARED_KEY, psk([b"ticket"], [bytes(32)]))
+    ticket_rsa = with_psk(psk([b"ticket"], [bytes(32)]))
+    ticket_rsa.drop(schemes)
+    two_faults = without(c.EXT_KEY_SHARE)
+    two_faults.compressions = b"\1"
+    old = plain(versions, build.supported_versions(c.VERSION_TLS_1_2))
+    missing, version = "tls-server-missing-extension", "tls-server-version"
     illegal = "tls-server-illegal-parameter"
-    return {
-        "version-none": Case(no_extensions.body(), version, "no extensions at all"),
-        "version-ssl3": Case(ssl3.body(), version, "legacy_version 0x0300"),
-        "version-1.2": Case(old.body(), version, "TLS 1.2 alone in supported_versions"),
-        "version-extension-none": Case(
-            plain().without(c.EXT_SUPPORTED_VERSIONS).body(), version, "no supported_versions"
+    table = (
+        ("version-no-extensions", _with(raw_extensions=b""), version, "no extensions at all"),
+        ("version-ssl3", _with(version=c.VERSION_SSL_3_0), version, "legacy_version 0x0300"),
+        ("version-1.2", old, version, "TLS 1.2 alone in supported_versions"),
+        ("version-none", without(versions), version, "no supported_versions"),
+        ("compression", _with(compressions=b"\1\0"), illegal, "a compression method not null"),
+        ("two-faults", two_faults, illegal, "compression is judged before what is missing"),
+        ("missing-groups", without(groups), missing, "no supported_groups"),
+        ("missing-share", without(c.EXT_KEY_SHARE), missing, "no key_share"),
+        ("missing-schemes", without(schemes), missing, "no signature_algorithms"),
+        ("missing-modes", no_modes, missing, "pre_shared_key without its modes"),
+        ("missing-schemes-psk", ticket_rsa, missing, "no schemes, and no ticket was taken"),
+        (
+            "share-unlisted",
+            plain(groups, build.code_list((c.P256,))),
+            illegal,
+            "a share outside supported_groups",
         ),
-        "compression": Case(compressed.body(), illegal, "a compression method besides null"),
-        "two-faults": Case(both.body(), illegal, "compression is judged before what is missing"),
-        "missing-groups": Case(
-            plain().without(c.EXT_SUPPORTED_GROUPS).body(), missing, "no supported_groups"
+        ("suite-none", _with(suites=[0xC02B, 0xC02F]), "tls-server-suite", "no common suite"),
+        ("scheme-none", rsa, "tls-server-sigalg", "no common scheme"),
+        ("group-none", no_group, "tls-server-group", "no common group"),
+        (
+            "alpn-none-common",
+            plain(c.EXT_ALPN, build.protocol_names(b"spdy/3")),
+            "tls-server-alpn",
+            "no common protocol",
         ),
-        "missing-share": Case(plain().without(c.EXT_KEY_SHARE).body(), missing, "no key_share"),
-        "missing-schemes": Case(
-            plain().without(c.EXT_SIGNATURE_ALGORITHMS).body(), missing, "no signature_algorithms"
-        ),
-        "missing-modes": Case(no_modes.body(), missing, "pre_shared_key without its modes"),
-        "share-unlisted": Case(unlisted.body(), illegal, "a share outside supported_groups"),
-        "suite-none": Case(no_suite.body(), "tls-server-suite", "no suite in common"),
-        "scheme-none": Case(rsa.body(), "tls-server-sigalg", "no scheme in common"),
-        "group-none": Case(no_group.body(), "tls-server-group", "no group in common"),
-        "alpn-none-common": Case(
-            plain().put(c.EXT_ALPN, alpn(b"spdy/3")).body(), "tls-server-alpn", "no ALPN in common"
-        ),
-    }
+    )
+    return {name: _case(hello, outcome, what) for name, hello, outcome, what in table}
 
 
 def cases() -> dict[str, Case]:
     """Every handmade input by its file's name."""
-    parts = {**accepted(), **refused_while_reading(), **refused_when_judged()}
+    parts = {**accepted(), **malformed(), **forbidden(), **refused()}
     return {f"handmade-{name}": case for name, case in parts.items()}
+
+
+def _suites(more: int) -> bytes:
+    """The list of suites as it stands in the plain hello, or half a suite longer."""
+    return vec16(u16s(SUITES) + b"\x13" * more)

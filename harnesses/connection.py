@@ -1,0 +1,231 @@
+"""One connection of an engine, and every cheap oracle after every call.
+
+Harnesses never call the engine's byte-moving calls themselves: they go through here, so that no
+call is left unjudged.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine import Engine, Event
+from engine import codepoints as c
+from engine.refusals import Refusal
+
+from . import fixtures
+from .oracles import Broken, check_alert
+
+# The refusals that only a configuration or start call raises: no connection ends with one.
+NEVER_ON_A_CONNECTION = frozenset(
+    {
+        Refusal.ROLE,
+        Refusal.POOL,
+        Refusal.NO_ENTROPY,
+        Refusal.SERVER_CHAIN,
+        Refusal.SERVER_NAMES,
+        Refusal.SERVER_ALPN_LIST,
+        Refusal.SERVER_KEY_TYPE,
+        Refusal.SERVER_KEY_FORMAT,
+        Refusal.SERVER_KEY_MISMATCH,
+        Refusal.SERVER_CERT_EXPIRED,
+        Refusal.SERVER_IDENTITIES_FULL,
+        Refusal.SERVER_TICKET_CONFIG,
+        Refusal.SERVER_TICKET_KEY,
+        Refusal.SERVER_CLIENT_STORE,
+        Refusal.INTERNAL_ERROR,
+    }
+)
+
+_out = bytearray(65_536)
+_out_view = memoryview(_out)
+
+Bytes = bytes | memoryview
+
+
+class Connection:
+    """A slot, what it wrote and read so far, and what it must hold to once it failed."""
+
+    def __init__(self, engine: Engine, slot: int) -> None:
+        self.engine = engine
+        self.slot = slot
+        self.output = bytearray()
+        self.plaintext = bytearray()
+        self.event: Event = Event.FREE
+        self.failure: Refusal | None = None
+        self.closing = False
+        self.ended = False
+        self.trail: list[Event] = []
+
+    # -- the engine's calls -----------------------------------------------------------------
+
+    def serve(self) -> None:
+        """Starts the connection; Refused passes through, for a pool that is full."""
+        self.engine.serve(self.slot, fixtures.NOW_MS)
+        self.check()
+
+    def feed(self, data: Bytes) -> int:
+        taken: int = self.call(self.engine.feed, data)
+        if not 0 <= taken <= len(data):
+            raise Broken("stuck", f"feed took {taken} of {len(data)} bytes")
+        if self.ended and taken != len(data):
+            raise Broken("silent", "an ended connection left input")
+        return taken
+
+    def take(self) -> bool:
+        """Everything there is to take; whether there was any. More may not be left behind."""
+        some = False
+        while True:
+            count = self.call(self.engine.take, _out)
+            if not count:
+                break
+            some = True
+            self.output += _out_view[:count]
+        if self.event is Event.WANT_WRITE:
+            raise Broken("stuck", "has output that cannot be taken")
+        return some
+
+    def take_some(self, most: int) -> None:
+        """A part of what there is to take: any split must give the same bytes."""
+        count = self.call(self.engine.take, _out_view[:most])
+        self.output += _out_view[:count]
+
+    def recv(self) -> int:
+        """Everything there is to receive; the engine's last answer, which is no count."""
+        count: int = self.call(self.engine.recv, _out)
+        while count > 0:
+            self.plaintext += _out_view[:count]
+            count = self.call(self.engine.recv, _out)
+        return count
+
+    def send(self, data: bytes) -> int:
+        taken: int = self.call(self.engine.send, data)
+        if taken and (self.failure is not None or self.closing):
+            raise Broken("silent", "a connection that may not send took bytes to send")
+        return taken
+
+    def finish(self) -> bool:
+        done: bool = self.call(self.engine.finish)
+        self.closing = self.closing or done
+        return done
+
+    def eof(self) -> None:
+        self.call(self.engine.eof)
+
+    def drop(self) -> None:
+        """Frees the slot; its core must be zero, which is read here and not asked of the engine."""
+        engine = self.engine
+        engine.drop(self.slot)
+        if engine.event(self.slot) is not Event.FREE:
+            raise Broken("drop", "a dropped slot is not free")
+        if engine.residue():
+            raise Broken("residue", "after drop")
+
+    # -- calls in a row ---------------------------------------------------------------------
+
+    def drain(self) -> bool:
+        """Takes and receives all there is; whether that made room for input."""
+        before = len(self.output) + len(self.plaintext)
+        if self.event is Event.WANT_WRITE or self.failure is not None:
+            self.take()
+        self.recv()
+        event = self.event
+        if not self.trail or self.trail[-1] is not event:
+            self.trail.append(event)
+        return len(self.output) + len(self.plaintext) > before
+
+    def feed_all(self, data: Bytes) -> int:
+        """Feeds, taking and receiving whatever comes; how much: less only for want of an area."""
+        at = 0
+        while at < len(data):
+            taken = self.feed(data[at:] if at else data)
+            at += taken
+            if not self.drain() and not taken:
+                if self.engine.areas_free() or self.engine.holds_area(self.slot):
+                    raise Broken("stuck", "takes no input, has no output and has not ended")
+                break
+        return at
+
+    # -- the oracles ------------------------------------------------------------------------
+
+    def call(self, function: Any, *arguments: Any) -> Any:
+        """One call of the engine and what must hold after it."""
+        try:
+            answer = function(self.slot, *arguments)
+        except Exception as error:
+            name = getattr(function, "__name__", "a call")
+            raise Broken("raised", f"{name} raised {type(error).__name__}") from error
+        self.check()
+        return answer
+
+    def check(self) -> None:
+        """Nothing left behind; and a connection that failed stays as it failed."""
+        engine, slot = self.engine, self.slot
+        if engine.residue():
+            raise Broken("residue", f"in state {engine.event(slot)}")
+        event = self.event = engine.event(slot)
+        if self.failure is not None:
+            if event is not Event.FAILED or engine.failure(slot) is not self.failure:
+                raise Broken("silent", f"{self.failure.tag} became {event}")
+        elif event is Event.FAILED:
+            failure = engine.failure(slot)
+            if failure is None or failure in NEVER_ON_A_CONNECTION:
+                raise Broken("alert", f"failed with {failure}")
+            self.failure = failure
+            self.ended = True
+        elif event is Event.FREE:
+            raise Broken("stuck", "a served slot is free")
+        elif event is Event.CLOSED:
+            self.ended = True
+
+    def check_end(self) -> None:
+        """What a failed connection wrote, and that it says nothing more, whatever is called."""
+        failure = self.failure
+        if failure is None:
+            return
+        self.take()
+        check_alert(bytes(self.output), failure, self.closing)
+        length = len(self.output)
+        self.feed(b"\x16\x03\x03\x00\x04\x01\x00\x00\x00")
+        self.send(b"x")
+        if self.finish() and not self.closing:
+            raise Broken("silent", "a failed connection promises a close_notify")
+        self.eof()
+        self.take()
+        if len(self.output) != length:
+            raise Broken("silent", "a failed connection wrote more after its alert")
+        if self.recv() != -2:
+            raise Broken("silent", "recv of a failed connection does not answer -2")
+
+    # -- what it ended as -------------------------------------------------------------------
+
+    def answered(self) -> tuple[int, int, bool]:
+        """Suite, group and whether a retry was asked for."""
+        engine, slot = self.engine, self.slot
+        return engine.suite(slot), engine.group(slot), engine.retried(slot)
+
+    def outcome(self) -> str:
+        """The word of the outcomes file."""
+        if self.failure is not None:
+            return self.failure.tag
+        words = {Event.CLOSED: "closed", Event.ESTABLISHED: "established"}
+        parts = [words.get(self.event, "waiting")]
+        suite, group, retried = self.answered()
+        if suite:
+            parts += [f"suite={c.SUITE_NAMES[suite]}", f"group={c.GROUP_NAMES[group]}"]
+        if suite or retried:
+            parts.append(f"retried={'yes' if retried else 'no'}")
+        return " ".join(parts)
+
+    def story(self) -> tuple[object, ...]:
+        """All that must be the same when the same bytes come in other pieces."""
+        engine, slot = self.engine, self.slot
+        return (
+            bytes(self.output),
+            bytes(self.plaintext),
+            self.event,
+            self.failure,
+            engine.alert_received(slot),
+            self.answered(),
+            engine.server_name(slot),
+            engine.alpn(slot),
+        )

@@ -1,0 +1,132 @@
+"""The input of the server harness, version 1: settings, steps, and the client's bytes.
+
+    byte 0      1, the version of this format
+    byte 1      settings, a bit each (SETTINGS)
+    byte 2      n, how many steps follow
+    n bytes     steps
+    the rest    the stream: what the client sends
+
+A step up to 0xEF feeds that many bytes of the stream (0 feeds nothing); 0xF8 to 0xFF feed 256 to
+32,768; those between are other calls (CALLS). What is left of the stream when the steps are done is
+fed whole. So `01 00 00` and the bytes of a client's flight is an input, a mutated length moves a
+cut without moving the bytes, and no value is without a meaning.
+
+A later version takes another first byte. The committed corpus is read by its own version, so that
+a change of format never changes silently what an old input tests.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+VERSION = 1
+HEADER = 3
+
+NO_AES = 0x01
+NO_RESTING = 0x02
+NEIGHBOUR = 0x04
+EOF = 0x08
+SETTINGS = {
+    NO_AES: "the engine prefers ChaCha20, as without AES instructions",
+    NO_RESTING: "no connection rests in its area",
+    NEIGHBOUR: "another connection is in its handshake and holds an area",
+    EOF: "the transport ends after the stream",
+}
+
+
+class Call(Enum):
+    """What a step does."""
+
+    FEED = "feed"
+    SEND = "send five bytes"
+    FINISH = "finish"
+    EOF = "the transport ends"
+    TAKE_SEVEN = "take seven bytes and leave the rest"
+    FEED_NOTHING = "feed of nothing"
+    NEWCOMER = "a third connection starts and stops half way"
+    AGAIN = "drop, and serve the slot again"
+
+
+CALLS = {
+    0xF0: Call.SEND,
+    0xF1: Call.FINISH,
+    0xF2: Call.EOF,
+    0xF3: Call.TAKE_SEVEN,
+    0xF4: Call.NEWCOMER,
+    0xF5: Call.AGAIN,
+}
+
+
+class Step(NamedTuple):
+    """One call, and the bytes that a feed feeds."""
+
+    call: Call
+    data: bytes
+
+
+class Script(NamedTuple):
+    """A parsed input."""
+
+    settings: int
+    steps: list[Step]
+
+
+def parse(data: bytes) -> Script | None:
+    """The script of an input; None for an input of no version that is known."""
+    if len(data) < HEADER or data[0] != VERSION:
+        return None
+    count = data[2]
+    stream = data[HEADER + count :]
+    steps = []
+    at = 0
+    for step in data[HEADER : HEADER + count]:
+        if step in CALLS:
+            steps.append(Step(CALLS[step], b""))
+            continue
+        size = 256 << (step - 0xF8) if step >= 0xF8 else min(step, 0xEF)
+        piece = stream[at : at + size]
+        at += size
+        steps.append(Step(Call.FEED if piece else Call.FEED_NOTHING, piece))
+    if at < len(stream):
+        steps.append(Step(Call.FEED, stream[at:]))
+    return Script(data[1], steps)
+
+
+def build(stream: bytes, steps: bytes = b"", settings: int = 0) -> bytes:
+    """The input of a stream: what the corpus is made with."""
+    return bytes([VERSION, settings, len(steps)]) + steps + stream
+
+
+def recut(script: Script, size: int) -> Script:
+    """The same calls at the same places of the stream, with the bytes between them in other pieces.
+
+    A size of 0 joins them: whatever is fed between two other calls is fed at once.
+    """
+    steps: list[Step] = []
+    run = b""
+    for step in [*script.steps, None]:
+        if step is not None and step.call is Call.FEED:
+            run += step.data
+            continue
+        whole = size or len(run) or 1
+        steps += [Step(Call.FEED, run[at : at + whole]) for at in range(0, len(run), whole)]
+        run = b""
+        if step is not None and step.call is not Call.FEED_NOTHING:
+            steps.append(step)
+    return Script(script.settings, steps)
+
+
+def by_record(script: Script) -> Script:
+    """The same in whole records, as far as the stream has any."""
+    steps: list[Step] = []
+    for step in recut(script, 0).steps:
+        if step.call is not Call.FEED:
+            steps.append(step)
+            continue
+        at = 0
+        while at < len(step.data):
+            end = at + 5 + int.from_bytes(step.data[at + 3 : at + 5])
+            steps.append(Step(Call.FEED, step.data[at:end]))
+            at = end
+    return Script(script.settings, steps)

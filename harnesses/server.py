@@ -1,0 +1,239 @@
+"""Harness server: the engine from `serve`, fed in the pieces that the input names.
+
+The engine has more slots than areas, a fixed identity, seed and clock. Up to three connections use
+it; the second's bytes must not depend on what the first sends. The input's format is in
+`harnesses.script`. The engine is made once; each run seeds it again, so that its draws are its own,
+and leaves every slot free.
+
+A run that fails before the server signs costs little, so each is run again in other pieces. Of the
+others one in eight is, in whole records, so that the key under which an alert will go out can be
+read beforehand and the alert opened.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from zlib import crc32
+
+from engine import Engine, Event, Refusal, Refused
+from engine import codepoints as c
+from peers.liar.record import record
+
+from . import fixtures
+from .connection import Connection
+from .handmade_hello import plain
+from .oracles import Broken, check_memory, check_work, one_in, records
+from .script import EOF, NEIGHBOUR, NO_AES, NO_RESTING, Call, Script, by_record, parse, recut
+from .whitebox import check_sealed_alert, check_zero, write_key
+
+MAX_LEN = 20_480
+UNKNOWN = "unknown-format"
+"""The outcome of an input whose first byte is no version: nothing of it is fed."""
+
+SLOTS, AREAS = 5, 2
+MAIN_SLOT, NEIGHBOUR_SLOT, NEWCOMER_SLOT = 2, 0, 4
+AGAIN_LIMIT = 3
+
+LINES = (6_000, 40)
+MEMORY = (262_144, 64)
+
+_HELLO = record(c.HANDSHAKE, plain().message())
+_HALF = len(_HELLO) // 2
+
+
+class Run:
+    """One script through an engine, from `serve` to slots that are free again."""
+
+    def __init__(self, engine: Engine, script: Script) -> None:
+        self.engine = engine
+        self.script = script
+        self.connection = Connection(engine, MAIN_SLOT)
+        self.neighbour: Connection | None = None
+        self.newcomer: Connection | None = None
+        self.again = 0
+        self.signed = False
+        # What each connection in turn wrote and read, and ended as.
+        self.stories: list[tuple[object, ...]] = []
+        self.trails: list[list[Event]] = []
+        self.outcome = ""
+        self.neighbour_output = b""
+
+    def play(self, keys: bool = False, whole_neighbour: bool = False) -> Run:
+        """Every step and the end. With `keys` the script must be cut in whole records."""
+        engine, settings = self.engine, self.script.settings
+        engine.seed(fixtures.SEED)
+        engine.set_resting(0 if settings & NO_RESTING else AREAS)
+        self.connection.serve()
+        if settings & NEIGHBOUR:
+            self.neighbour = self._start(NEIGHBOUR_SLOT)
+            self.neighbour.feed_all(_HELLO[:_HALF])
+        for step in self.script.steps:
+            if step.call is Call.FEED:
+                self._feed(step.data, keys)
+            else:
+                self._call(step.call)
+        if settings & EOF:
+            self.connection.eof()
+        self.connection.drain()
+        self.outcome = self.connection.outcome()
+        self._leave()
+        self._drop_newcomer()
+        if self.neighbour is not None:
+            if whole_neighbour:
+                self.neighbour.feed_all(_HELLO[_HALF:])
+                self.neighbour_output = bytes(self.neighbour.output)
+            self.neighbour.drop()
+        check_zero(engine)
+        return self
+
+    def _start(self, slot: int) -> Connection:
+        connection = Connection(self.engine, slot)
+        connection.serve()
+        return connection
+
+    def _call(self, call: Call) -> None:
+        connection = self.connection
+        if call is Call.SEND:
+            connection.send(b"hello")
+        elif call is Call.FINISH:
+            connection.finish()
+        elif call is Call.EOF:
+            connection.eof()
+        elif call is Call.FEED_NOTHING:
+            connection.feed(b"")
+        elif call is Call.TAKE_SEVEN:
+            connection.take_some(7)
+            return
+        elif call is Call.NEWCOMER:
+            self._newcomer()
+        elif self.again < AGAIN_LIMIT:
+            self.again += 1
+            self._leave()
+            # A connection that had no area leaves none behind, and others may have them all.
+            self._drop_newcomer()
+            self.connection = self._start(MAIN_SLOT)
+        self.connection.drain()
+
+    def _feed(self, data: bytes, keys: bool) -> None:
+        connection = self.connection
+        alive = connection.failure is None
+        key = write_key(self.engine, MAIN_SLOT) if keys and alive else None
+        at = connection.feed_all(data)
+        if at < len(data):
+            if self.newcomer is None:
+                raise Broken("stuck", "no area is to be had, and no other connection has it")
+            self._drop_newcomer()
+            connection.feed_all(data[at:])
+        failure = connection.failure
+        if key and failure and failure.alert is not None and not connection.closing:
+            check_sealed_alert(key, records(bytes(connection.output))[-1], failure)
+
+    def _newcomer(self) -> None:
+        """A connection that starts when it may, and holds its area with half a header."""
+        if self.newcomer is not None:
+            return
+        room = self.engine.areas_free()
+        try:
+            self.newcomer = self._start(NEWCOMER_SLOT)
+        except Refused as refused:
+            if room or refused.refusal is not Refusal.POOL:
+                raise Broken("raised", f"serve was refused {refused.refusal.tag}") from None
+            return
+        self.newcomer.feed_all(_HELLO[:3])
+
+    def _drop_newcomer(self) -> None:
+        if self.newcomer is not None:
+            self.newcomer.drop()
+            self.newcomer = None
+
+    def _leave(self) -> None:
+        connection = self.connection
+        self.signed = self.signed or bool(self.engine.suite(MAIN_SLOT))
+        self.stories.append(connection.story())
+        self.trails.append(connection.trail)
+        connection.check_end()
+        connection.drop()
+
+
+_engines: dict[bool, Engine] = {}
+
+
+def engine_for(script: Script) -> Engine:
+    """The engine with the script's preference of suites; made once, and anew after a finding."""
+    aes = not script.settings & NO_AES
+    if aes not in _engines:
+        _engines[aes] = fixtures.server(SLOTS, AREAS, hardware_aes=aes)
+    return _engines[aes]
+
+
+def run(data: bytes, thorough: bool = False) -> str:
+    """Runs one input; the outcome, or Broken. `thorough` leaves no oracle to a sample."""
+    script = parse(data)
+    if script is None:
+        return UNKNOWN
+    try:
+        return _judge(engine_for(script), script, data, thorough)
+    except Broken:
+        # The next input must not meet what this one left.
+        _engines.clear()
+        raise
+
+
+def _judge(engine: Engine, script: Script, data: bytes, thorough: bool) -> str:
+    eighth = thorough or one_in(8, data)
+    first = Run(engine, script).play(whole_neighbour=eighth)
+    if first.neighbour_output and first.neighbour_output != _alone(script.settings & NO_AES):
+        raise Broken("neighbour", "another connection's bytes depend on this one's")
+    if eighth or not first.signed:
+        for again in recuts(script, data, thorough):
+            second = Run(engine, again).play()
+            if second.stories != first.stories:
+                raise Broken("chunks", _difference(first, second))
+            if not _same_path(first.trails, second.trails):
+                raise Broken("chunks", "the events came in another order")
+    if eighth and first.signed:
+        whole = Run(engine, by_record(script)).play(keys=True)
+        if whole.stories != first.stories:
+            raise Broken("chunks", "in whole records: " + _difference(first, whole))
+    if thorough or one_in(256, data):
+        check_work(Run(engine, script).play, len(data), *LINES)
+    if thorough or one_in(1024, data):
+        check_memory(lambda: Run(engine, script).play(), len(data), *MEMORY)
+    return first.outcome
+
+
+def recuts(script: Script, data: bytes, thorough: bool) -> list[Script]:
+    """The same bytes in other pieces: joined when the input cuts them, else cut by its own hash."""
+    cut = recut(script, 1 + crc32(data) % max(1, len(data) // 2))
+    joined = recut(script, 0)
+    if not thorough:
+        return [joined if joined != script else cut]
+    # A byte at a time is the strictest, and too slow for what is long.
+    return [joined, cut, recut(script, 1 if len(data) <= 4_096 else 61)]
+
+
+def _same_path(first: list[list[Event]], second: list[list[Event]]) -> bool:
+    """Whether one trail of events is the other with some left out: pieces only hide events."""
+    return all(_within(a, b) or _within(b, a) for a, b in zip(first, second, strict=True))
+
+
+def _within(few: list[Event], many: list[Event]) -> bool:
+    left = iter(many)
+    return all(event in left for event in few)
+
+
+def _difference(first: Run, second: Run) -> str:
+    """Which of the things that must be the same is not."""
+    names = ("output", "plaintext", "event", "failure", "alert", "answer", "name", "alpn")
+    for one, other in zip(first.stories, second.stories, strict=True):
+        for name, a, b in zip(names, one, other, strict=True):
+            if a != b:
+                return f"{name} differs in other pieces"
+    return "the connections differ in number"
+
+
+@lru_cache(maxsize=2)
+def _alone(no_aes: int) -> bytes:
+    """What the neighbour is answered while nothing else happens."""
+    quiet = Script(NEIGHBOUR | no_aes, [])
+    return Run(engine_for(quiet), quiet).play(whole_neighbour=True).neighbour_output
