@@ -1,0 +1,93 @@
+"""The server's log: one line each, on standard output, flushed, keys always in the same order.
+
+Whatever a peer gave is escaped before it is written: a name with a line feed in it must not become
+a line of its own (log injection), nor a control sequence reach the terminal of who reads it.
+"""
+
+import contextlib
+from typing import TextIO
+
+from engine.codepoints import GROUP_NAMES, SUITE_NAMES
+
+
+def escape(value: bytes | None) -> str:
+    r"""What a peer gave: bytes outside 0x21 to 0x7E and the backslash as \xNN; None is -."""
+    if value is None:
+        return "-"
+    return "".join(
+        chr(byte) if 0x21 <= byte <= 0x7E and byte != 0x5C else f"\\x{byte:02x}" for byte in value
+    )
+
+
+def yes(value: bool) -> str:
+    """How the log writes a truth."""
+    return "yes" if value else "no"
+
+
+class Log:
+    """Writes the lines. What goes wrong with the server itself goes to the second stream."""
+
+    def __init__(self, lines: TextIO, faults: TextIO) -> None:
+        self._lines = lines
+        self._faults = faults
+
+    def listening(self, address: str) -> None:
+        self._line(f"listening {address}")
+
+    def established(
+        self,
+        number: int,
+        peer: str,
+        *,
+        suite: int,
+        group: int,
+        sni: bytes | None,
+        alpn: bytes | None,
+        retried: bool,
+        resumed: bool,
+        ticket: str,
+        client: bytes | None,
+        fingerprint: bytes | None,
+        waited: int,
+        handshake: int,
+    ) -> None:
+        self._line(
+            f"conn {number} peer={peer} established"
+            f" suite={SUITE_NAMES.get(suite, '-')} group={GROUP_NAMES.get(group, '-')}"
+            f" sni={escape(sni)} alpn={escape(alpn)}"
+            f" hrr={yes(retried)} resumed={yes(resumed)} ticket={ticket}"
+            f" client={escape(client)} fp={fingerprint.hex()[:16] if fingerprint else '-'}"
+            f" waited={waited} handshake={handshake}"
+        )
+
+    def closed(self, number: int, peer: str, reason: str, received: int, lasted: int) -> None:
+        self._line(f"conn {number} peer={peer} closed {reason} in={received} ms={lasted}")
+
+    def refused(self, number: int, peer: str, reason: str) -> None:
+        self._line(f"refused {number} peer={peer} {reason}")
+
+    def reload(self, what: str, refusal: str | None) -> None:
+        self._line(f"reload {what} {'ok' if refusal is None else f'refused {refusal}'}")
+
+    def warn(self, text: str) -> None:
+        """Something an operator should know, on standard error: not a line of the log."""
+        self._write(self._faults, f"residue serve: {text}\n")
+
+    def fault(self, where: str, error: BaseException) -> None:
+        """A defect of ours: its kind and place. Never its values, which may be a peer's bytes."""
+        trace = error.__traceback__
+        place = "-"
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            place = f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}"
+            trace = trace.tb_next
+        self.warn(f"error: {where}: {type(error).__name__} at {place}")
+
+    def _line(self, text: str) -> None:
+        self._write(self._lines, text + "\n")
+
+    def _write(self, stream: TextIO, text: str) -> None:
+        # A reader of the log that went away must not take the server with it.
+        with contextlib.suppress(OSError, ValueError):
+            stream.write(text)
+            stream.flush()

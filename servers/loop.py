@@ -1,0 +1,129 @@
+"""The loop: wait, move what is ready, end what is due, admit what waits; then wait again.
+
+One thread and one epoll. A turn does the same things in the same order: connections that are ready,
+then new ones, then deadlines, then those that wait for an area (the earlier steps free some), then
+the queue. A step that fails for one connection fails for that one.
+"""
+
+import select
+import socket
+from collections.abc import Callable
+
+from engine import Engine
+from servers.clock import Clock
+from servers.connections import DRAINING, HANDSHAKE, OPEN, QUEUED, Connections
+from servers.front import Front
+from servers.log import Log
+from servers.sessions import Sessions
+from servers.settings import Settings
+from servers.signals import Signals
+from servers.transfer import Application, Transfer
+
+EVENTS = 256
+SPEAK_MS = 1000
+STOP_MS = 1500
+STOP_LINGER_MS = 300
+"""A stop ends within two seconds: close_notify is said for one, and waited for half a one more."""
+
+
+class Loop:
+    """A running server. The caller has made the engine, seeded it and given it its identities."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        application: Application,
+        listeners: list[socket.socket],
+        settings: Settings,
+        log: Log,
+        signals: Signals,
+        clock: Clock,
+        reload: Callable[[], None],
+    ) -> None:
+        self._signals = signals
+        self._clock = clock
+        self._reload = reload
+        self._poll = select.epoll()
+        self._poll.register(signals.wake_fd, select.EPOLLIN)
+        self.table = Connections(settings.connections)
+        transfer = Transfer(engine, application, self.table.received)
+        self.sessions = Sessions(engine, self.table, transfer, self._poll, log, clock, settings)
+        self.front = Front(listeners, self.table, self.sessions, self._poll, log, settings)
+        self._stop_by: int | None = None
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        try:
+            while not self.over():
+                self.turn()
+            self._end_all(self._clock.monotonic_ms())
+        finally:
+            self._poll.close()
+
+    def over(self) -> bool:
+        """Whether a stop is complete: nothing left, or no time left."""
+        if self._stop_by is None:
+            return False
+        return not self.table.held() or self._clock.monotonic_ms() >= self._stop_by
+
+    def turn(self, longest_ms: int | None = None) -> None:
+        """Wait until something happens or is due (`longest_ms` at most), and do all that is."""
+        events = self._poll.poll(self._timeout(longest_ms), EVENTS)
+        now = self._clock.monotonic_ms()
+        arrivals = []
+        for fd, _ in events:
+            if fd == self._signals.wake_fd:
+                self._signals.drain()
+            elif self.front.owns(fd):
+                arrivals.append(fd)
+            elif (slot := self.table.slot_of(fd)) >= 0:
+                self.sessions.ready(slot, now)
+        # New connections come last: a descriptor that was closed above may be one of theirs, and
+        # an event of the old one must not be taken for one of the new.
+        for fd in arrivals:
+            self.front.accept(fd, now)
+        self.sessions.expire(now)
+        self.front.expire(now)
+        self.sessions.retry(now)
+        self._obey(now)
+        self.front.admit(now)
+
+    def _timeout(self, longest_ms: int | None) -> float:
+        """Seconds to wait; negative is until something happens."""
+        if self._signals.stop and self._stop_by is None:
+            return 0
+        now = self._clock.monotonic_ms()
+        times = [self.sessions.next_deadline(), self.front.next_deadline(now), self._stop_by]
+        waits = [max(0, time - now) for time in times if time is not None]
+        if longest_ms is not None:
+            waits.append(longest_ms)
+        return min(waits) / 1000 if waits else -1
+
+    def _obey(self, now: int) -> None:
+        """Do what a signal asked for."""
+        if self._signals.stop:
+            if self._stop_by is None:
+                self._stop(now)
+        elif self._signals.reload:
+            self._signals.reload = False
+            self._reload()
+
+    def _stop(self, now: int) -> None:
+        """Take no more; close what has no session; say close_notify to the rest."""
+        self._stop_by = now + STOP_MS
+        self.front.close()
+        self.sessions.linger = STOP_LINGER_MS
+        for stage in (QUEUED, HANDSHAKE):
+            while (slot := self.table.first(stage)) >= 0:
+                self.sessions.end(slot, "shutdown", now)
+        while (slot := self.table.first(OPEN)) >= 0:
+            # A hundred thousand take longer to tell than there is time: the rest is closed untold.
+            if self._clock.monotonic_ms() > now + SPEAK_MS:
+                return
+            self.sessions.conclude(slot, "shutdown", now)
+
+    def _end_all(self, now: int) -> None:
+        """Close what is left when the time of a stop is up."""
+        for stage in range(QUEUED, DRAINING + 1):
+            while (slot := self.table.first(stage)) >= 0:
+                self.sessions.end(slot, "shutdown", now)

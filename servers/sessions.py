@@ -1,0 +1,290 @@
+"""A connection from its admission to its end: its stages, its log lines, what it waits for.
+
+HANDSHAKE, until the engine says established; OPEN, while bytes are echoed; CLOSING, while what is
+left to say (an alert, close_notify) is written; DRAINING, when it was. A connection is logged
+closed when it has nothing left to say, and drained for a moment after: a descriptor that is closed
+with bytes unread resets the connection (RFC 1122 section 4.2.2.13), and a reset can overtake the
+alert, so that the peer would learn nothing of why.
+
+A defect of ours ends the connection that met it and no other.
+"""
+
+import select
+from collections import OrderedDict
+
+from engine import Engine, Event, Refused
+from servers import sockets
+from servers.addresses import peer_text
+from servers.clock import Clock
+from servers.connections import CLOSING, DRAINING, HANDSHAKE, OPEN, QUEUED, Connections
+from servers.log import Log
+from servers.settings import Settings
+from servers.transfer import Transfer, Wants
+
+LINGER_MS = 1000
+"""How long a connection may take to say its last, and then to be drained."""
+
+_WATCHES = {Wants.READ: select.EPOLLIN, Wants.WRITE: select.EPOLLOUT, Wants.AREA: 0}
+
+
+class Sessions:
+    """What every connection is doing, apart from those that wait to be admitted."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        table: Connections,
+        transfer: Transfer,
+        poll: select.epoll,
+        log: Log,
+        clock: Clock,
+        settings: Settings,
+    ) -> None:
+        self._engine = engine
+        self._table = table
+        self._transfer = transfer
+        self._poll = poll
+        self._log = log
+        self._clock = clock
+        self._settings = settings
+        self.linger = LINGER_MS
+        # Established connections that have bytes and no area, oldest first.
+        self.waiting: OrderedDict[int, None] = OrderedDict()
+        # Established connections that hold an area between two turns, and until when they may.
+        self.holding: OrderedDict[int, int] = OrderedDict()
+        self._reasons: dict[int, str] = {}
+        self._broken: set[int] = set()
+
+    # Beginnings.
+
+    def begin(self, slot: int, now: int) -> bool:
+        """Start the handshake of a queued connection. False when no area is free: it stays."""
+        try:
+            self._engine.serve(slot, self._clock.unix_ms())
+        except Refused as refused:
+            if refused.refusal == "tls-pool":
+                return False
+            self.end(slot, refused.refusal.tag, now)
+            return True
+        except Exception as error:
+            self._fault(slot, error, now)
+            return True
+        self._table.served[slot] = now
+        self._table.move(slot, HANDSHAKE, now + self._settings.handshake_timeout)
+        self._watch(slot, select.EPOLLIN)
+        return True
+
+    # Work.
+
+    def ready(self, slot: int, now: int) -> None:
+        """The descriptor is ready for what the connection waits for, or is in error."""
+        table = self._table
+        stage, fd = table.stage[slot], table.fd[slot]
+        try:
+            if stage in (OPEN, HANDSHAKE):
+                before = table.received[slot]
+                writing = table.watch[slot] == select.EPOLLOUT
+                wants = (self._transfer.resume if writing else self._transfer.read)(slot, fd)
+                self._settle(slot, wants, before, now)
+            elif stage == CLOSING:
+                self._say(slot, now)
+            elif stage == DRAINING and not self._transfer.discard(fd):
+                self._close(slot)
+        except Exception as error:
+            self._fault(slot, error, now)
+
+    def retry(self, now: int) -> None:
+        """Areas may have come free: go on with those that wait for one, oldest first."""
+        while self.waiting and self._engine.areas_free() and self._retry_each(now):
+            pass
+
+    def _retry_each(self, now: int) -> bool:
+        """Whether one of them got on, which may have freed an area for another."""
+        before = len(self.waiting)
+        for slot in list(self.waiting):
+            if not self._engine.areas_free():
+                break
+            del self.waiting[slot]
+            received = self._table.received[slot]
+            try:
+                wants = self._transfer.resume(slot, self._table.fd[slot])
+                self._settle(slot, wants, received, now)
+            except Exception as error:
+                self._fault(slot, error, now)
+        return len(self.waiting) < before
+
+    def expire(self, now: int) -> None:
+        """End the connections whose deadline has passed."""
+        table = self._table
+        while (slot := table.due(QUEUED, now)) >= 0:
+            self.end(slot, "handshake-timeout", now)
+        while (slot := table.due(HANDSHAKE, now)) >= 0:
+            self.end(slot, "handshake-timeout", now)
+        while self.holding and next(iter(self.holding.values())) <= now:
+            self.conclude(next(iter(self.holding)), "record-timeout", now)
+        while (slot := table.due(OPEN, now)) >= 0:
+            self.conclude(slot, "idle", now)
+        while (slot := table.due(CLOSING, now)) >= 0:
+            self.end(slot, self._reasons[slot], now)
+        while (slot := table.due(DRAINING, now)) >= 0:
+            self._close(slot)
+
+    def next_deadline(self) -> int | None:
+        """When `expire` has something to do."""
+        table = self._table
+        firsts = [table.first(stage) for stage in (QUEUED, HANDSHAKE, OPEN, CLOSING, DRAINING)]
+        times = [table.deadline[slot] for slot in firsts if slot >= 0]
+        if self.holding:
+            times.append(next(iter(self.holding.values())))
+        return min(times, default=None)
+
+    def _settle(self, slot: int, wants: Wants, before: int, now: int) -> None:
+        """After bytes moved: what the connection is now, and what it waits for."""
+        table = self._table
+        if table.stage[slot] == HANDSHAKE:
+            if self._is_established(slot, wants):
+                self._log_established(slot, now)
+                table.move(slot, OPEN, now + self._settings.idle)
+        else:
+            table.move(slot, OPEN, now + self._settings.idle)
+        watch = _WATCHES.get(wants)
+        if watch is None:
+            self._ended(slot, wants, now)
+            return
+        self._watch(slot, watch)
+        if wants is Wants.AREA:
+            self.waiting[slot] = None
+        if table.stage[slot] == OPEN:
+            self._time_area(slot, table.received[slot] > before, now)
+
+    def _is_established(self, slot: int, wants: Wants) -> bool:
+        # Plaintext and close_notify come after the handshake only. A connection that finished its
+        # handshake and failed in one read, with no data between, has its end in the log only.
+        if wants is Wants.FINISHED or self._table.received[slot] > 0:
+            return True
+        return self._engine.event(slot) in (Event.ESTABLISHED, Event.CLOSED)
+
+    def _time_area(self, slot: int, progress: bool, now: int) -> None:
+        """Bound how long an area is held for one record.
+
+        Half a record, or an answer that is not read, holds an area and nobody else can have it. A
+        record that became whole begins a new time, or a long upload would be cut off; bytes that
+        complete none do not, so a byte now and then keeps no area.
+        """
+        holds = self._engine.holds_area(slot) or slot in self._transfer.held
+        if progress or not holds:
+            self.holding.pop(slot, None)
+        if holds and slot not in self.holding:
+            self.holding[slot] = now + self._settings.handshake_timeout
+
+    def _ended(self, slot: int, wants: Wants, now: int) -> None:
+        failure = self._engine.failure(slot)
+        reason = "ok" if failure is None else failure.tag
+        if wants is Wants.LOST:
+            self.end(slot, reason, now)
+        else:
+            self.conclude(slot, reason, now)
+
+    # Ends.
+
+    def conclude(self, slot: int, reason: str, now: int) -> None:
+        """End an established or failed connection: what is left to say is said first."""
+        self._reasons[slot] = reason
+        self.waiting.pop(slot, None)
+        self.holding.pop(slot, None)
+        self._table.move(slot, CLOSING, now + self.linger)
+        try:
+            self._say(slot, now)
+        except Exception as error:
+            self._fault(slot, error, now)
+
+    def _say(self, slot: int, now: int) -> None:
+        table = self._table
+        wants = self._transfer.close(slot, table.fd[slot])
+        if wants is Wants.WRITE:
+            self._watch(slot, select.EPOLLOUT)
+        elif wants is Wants.LOST:
+            self.end(slot, self._reasons[slot], now)
+        else:
+            self._log_closed(slot, self._reasons[slot], now)
+            self._release(slot)
+            table.move(slot, DRAINING, now + self.linger)
+            sockets.shut_write(table.fd[slot])
+            if self._transfer.discard(table.fd[slot]):
+                self._watch(slot, select.EPOLLIN)
+            else:
+                self._close(slot)
+
+    def end(self, slot: int, reason: str, now: int) -> None:
+        """End a connection at once, with nothing said."""
+        if self._table.stage[slot] != DRAINING:
+            self._log_closed(slot, reason, now)
+            self._release(slot)
+        self._close(slot)
+
+    def _release(self, slot: int) -> None:
+        """Give the engine's slot back. One that it cannot free is never used again."""
+        self._transfer.forget(slot)
+        self.waiting.pop(slot, None)
+        self.holding.pop(slot, None)
+        self._reasons.pop(slot, None)
+        try:
+            if self._engine.event(slot) != Event.FREE:
+                self._engine.drop(slot)
+        except Exception as error:
+            self._log.fault(f"drop of conn {self._table.number[slot]}", error)
+            self._broken.add(slot)
+
+    def _close(self, slot: int) -> None:
+        self._watch(slot, 0)
+        sockets.close(self._table.fd[slot])
+        self._table.remove(slot, reusable=slot not in self._broken)
+
+    def _fault(self, slot: int, error: Exception, now: int) -> None:
+        self._log.fault(f"conn {self._table.number[slot]}", error)
+        self.end(slot, "error", now)
+
+    # Odds and ends.
+
+    def _watch(self, slot: int, mask: int) -> None:
+        table = self._table
+        before, fd = table.watch[slot], table.fd[slot]
+        if mask == before:
+            return
+        if not before:
+            self._poll.register(fd, mask)
+        elif mask:
+            self._poll.modify(fd, mask)
+        else:
+            # Not a mask of 0: that would still report an error of the socket, at every turn.
+            self._poll.unregister(fd)
+        table.watch[slot] = mask
+
+    def _log_established(self, slot: int, now: int) -> None:
+        engine, table = self._engine, self._table
+        served = table.served[slot]
+        self._log.established(
+            table.number[slot],
+            peer_text(table.peer(slot)),
+            suite=engine.suite(slot),
+            group=engine.group(slot),
+            sni=engine.server_name(slot),
+            alpn=engine.alpn(slot),
+            retried=engine.retried(slot),
+            resumed=engine.resumed(slot),
+            ticket="none",
+            client=None,
+            fingerprint=None,
+            waited=served - table.arrived[slot],
+            handshake=now - served,
+        )
+
+    def _log_closed(self, slot: int, reason: str, now: int) -> None:
+        table = self._table
+        self._log.closed(
+            table.number[slot],
+            peer_text(table.peer(slot)),
+            reason,
+            table.received[slot],
+            now - table.arrived[slot],
+        )
