@@ -1,0 +1,87 @@
+"""The canary: a bug made on purpose, which the campaign's own machinery must find.
+
+A planted fault of the catalogue is applied to a copy of the tree, and the harness is run there over
+the committed inputs as a shard would be, with the same runner, fuzzer, oracles and findings folder.
+If no finding comes of it, then "nothing found" means nothing, and the run is not to be trusted.
+"""
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGKILL
+from subprocess import Popen
+
+from ci import libfuzzer
+from ci.process import TICK, Stop, all_killed, signal_group, spawn
+from mutants import plants
+from mutants.plants import Plant
+
+# The committed inputs trip a canary in the first second; starting takes two.
+LIMIT = 30
+
+
+@dataclass
+class Canary:
+    """One harness's planted fault and whether it was found. `plant` is None when there is none."""
+
+    harness: str
+    plant: Plant | None
+    found: bool = False
+
+    @property
+    def missed(self) -> str:
+        """Why this canary condemns the run; empty when it was found."""
+        if self.plant is None:
+            return f"{self.harness}: no planted fault names this harness, so it has no canary"
+        if not self.found:
+            return f"{self.harness}: the planted fault {self.plant.name!r} was not found"
+        return ""
+
+
+def choose(harness: str, catalogue: tuple[Plant, ...]) -> Canary:
+    """The first planted fault that this harness must see."""
+    seen = (plant for plant in catalogue if harness in plant.seen_by)
+    return Canary(harness, next(seen, None))
+
+
+def fly(canaries: list[Canary], folder: Path, seeds: dict[str, list[Path]], stop: Stop) -> None:
+    """Run every canary at once until each is found, the time is up, or a signal comes."""
+    children: list[Popen[bytes]] = []
+    waiting: list[tuple[Canary, Popen[bytes], Path]] = []
+    deadline = time.monotonic() + LIMIT
+    with all_killed(children):
+        for canary in canaries:
+            if canary.plant is None:
+                continue
+            here = folder / canary.harness
+            tree = plants.apply(canary.plant, here / "tree")
+            for name in ("corpus", "findings"):
+                (here / name).mkdir()
+            arguments = libfuzzer.fuzz_arguments(
+                output=here / "corpus",
+                seeds=seeds[canary.harness],
+                artifacts=here,
+                dictionary=None,
+                seed=1,
+                seconds=LIMIT,
+            )
+            child = spawn(
+                [*libfuzzer.runner(canary.harness), *arguments],
+                here / "log",
+                {"RESIDUE_FINDINGS": str(here / "findings"), "PYTHONDONTWRITEBYTECODE": "1"},
+                cwd=tree,
+            )
+            children.append(child)
+            waiting.append((canary, child, here / "findings"))
+        while waiting and time.monotonic() < deadline and not stop:
+            for entry in list(waiting):
+                canary, child, findings = entry
+                ended = child.poll() is not None
+                canary.found = any(findings.glob("*.json"))
+                if canary.found or ended:
+                    signal_group(child, SIGKILL)
+                    waiting.remove(entry)
+            time.sleep(TICK)
+    if all(canary.found for canary in canaries):
+        shutil.rmtree(folder, ignore_errors=True)

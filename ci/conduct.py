@@ -1,0 +1,315 @@
+"""A run of the fuzzers from beginning to end: canaries, shards, merge, coverage, verdict.
+
+The order matters. Canaries come first, because a machinery that cannot find a planted bug should
+not take an hour to say so. Findings are gathered before anything is merged, and the summary is
+written whatever the merge and the measurement come to. A signal at any moment ends the phase at
+hand and goes on with what there is; a second one leaves out the merge and the measurement, and then
+every input is kept.
+"""
+
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ci import canary, findings, floors, libfuzzer, merge, reach, schedule, supervisor
+from ci.canary import Canary
+from ci.exits import Exit
+from ci.findings import Finding
+from ci.merge import Merge
+from ci.output import Output
+from ci.process import ROOT, Stop, run_all
+from ci.progress import Progress
+from ci.reach import Measured, Reach
+from ci.schedule import Slice
+from ci.shard import Shard, Task
+from ci.supervisor import Phase
+from mutants import plants
+from mutants.plants import PlantError
+
+# Signals after which a phase is left out altogether.
+LEAVES_OUT = 2
+
+
+@dataclass
+class Options:
+    """What is to be run."""
+
+    kind: str
+    harnesses: list[str]
+    seconds: float
+    jobs: int
+    corpus: Path = ROOT / "corpus"
+    command: Callable[[str], list[str]] = libfuzzer.runner
+    dictionary: Callable[[Path], None] | None = None
+    canaries: bool = True
+    measures: bool = True
+    whole: bool = True
+    """All harnesses are run, so that the coverage of all of them together has a floor."""
+
+
+@dataclass
+class Run:
+    """What came of it."""
+
+    options: Options
+    output: Output
+    phase: Phase
+    canaries: list[Canary] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    merges: list[Merge] = field(default_factory=list)
+    new: dict[str, int] = field(default_factory=dict)
+    measured: dict[str, Measured] = field(default_factory=dict)
+    untrusted: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    took: float = 0.0
+
+    @property
+    def total(self) -> Reach:
+        """What the merged inputs of all harnesses reach together."""
+        return reach.union(m.reach["merged"] for m in self.measured.values())
+
+    @property
+    def exit(self) -> Exit:
+        """The verdict. A finding stands whatever the rest of the run is worth."""
+        if self.interrupted:
+            return Exit.INTERRUPTED
+        if self.findings:
+            return Exit.FOUND
+        return Exit.UNTRUSTED if self.untrusted else Exit.CLEAN
+
+
+def conduct(options: Options, output: Output, progress: Progress, stop: Stop) -> Run:
+    """Do it all. Nothing is raised for what a harness or the fuzzer does."""
+    began = time.monotonic()
+    plan = schedule.lanes(options.harnesses, options.seconds, options.jobs)
+    run = Run(options, output, Phase(options.seconds, plan))
+    if options.canaries:
+        progress.say("planted faults first")
+        _fly(run, stop)
+    if not stop:
+        _fuzz(run, progress, stop)
+    for harness in options.harnesses:
+        pairs = [(s.artifacts, s.log) for s in run.phase.of(harness) if s.artifacts.is_dir()]
+        run.findings += findings.collect(output.findings(harness), harness, pairs)
+    if stop:
+        progress.say("interrupted: keeping what there is; once more leaves out the merge")
+    _merge(run, progress, stop)
+    if options.measures:
+        _measure(run, progress, stop)
+    run.new = {m.harness: m.hand_over() for m in run.merges}
+    run.interrupted = bool(stop)
+    _judge(run)
+    shutil.rmtree(output.scratch, ignore_errors=True)
+    run.took = time.monotonic() - began
+    return run
+
+
+def _seeds(run: Run, harness: str) -> list[Path]:
+    folder = run.options.corpus / harness
+    return [folder] if folder.is_dir() else []
+
+
+def _fly(run: Run, stop: Stop) -> None:
+    try:
+        catalogue = plants.load_all()
+        run.canaries = [canary.choose(harness, catalogue) for harness in run.options.harnesses]
+        seeds = {harness: _seeds(run, harness) for harness in run.options.harnesses}
+        canary.fly(run.canaries, run.output.root / "canaries", seeds, stop)
+    except PlantError as error:
+        run.untrusted.append(f"the catalogue of planted faults is stale: {error}")
+    else:
+        if not stop:
+            run.untrusted += [c.missed for c in run.canaries if c.missed]
+
+
+def _fuzz(run: Run, progress: Progress, stop: Stop) -> None:
+    dictionary: Path | None = None
+    if run.options.dictionary is not None:
+        dictionary = run.output.root / "dictionary"
+        run.options.dictionary(dictionary)
+    # libFuzzer takes 0 for "choose one"; the seed is kept in the summary, for the little it is
+    # worth while addresses are random.
+    base = secrets.randbelow(2**30) + 1
+
+    def make(turn: Slice, number: int) -> Shard:
+        name = f"{turn.harness}-{number}"
+        return Shard(
+            Task(
+                harness=turn.harness,
+                name=name,
+                folder=run.output.shards / name,
+                seeds=_seeds(run, turn.harness),
+                findings=run.output.findings(turn.harness),
+                dictionary=dictionary,
+                seed=base + number * 1000,
+                command=run.options.command(turn.harness),
+            ),
+            max(turn.seconds, 1.0),
+        )
+
+    def report(phase: Phase, now: float) -> None:
+        for harness in run.options.harnesses:
+            folder = run.output.findings(harness)
+            progress.finds[harness] = len(list(folder.glob("*.json"))) if folder.is_dir() else 0
+        progress(phase, now)
+
+    supervisor.run(run.phase, make, stop, report)
+
+
+def _merge(run: Run, progress: Progress, stop: Stop) -> None:
+    if stop.count < LEAVES_OUT:
+        progress.say("merging")
+    jobs = []
+    for harness in run.options.harnesses:
+        sources = [s.corpus for s in run.phase.of(harness) if s.corpus.is_dir()]
+        merged = run.output.merged(harness)
+        m = Merge(harness, run.options.corpus / harness, sources, merged, run.output.new(harness))
+        run.merges.append(m)
+        log = run.output.shards / f"merge-{harness}.log"
+        command = run.options.command(harness)
+        merge.prepare(m, log, run.output.scratch, command, run.output.findings(harness))
+        if m.job is not None:
+            jobs.append(m.job)
+    run_all(jobs, run.options.jobs, stop, LEAVES_OUT)
+    for m in run.merges:
+        merge.judge(m)
+
+
+def _measure(run: Run, progress: Progress, stop: Stop) -> None:
+    """Measure the merged inputs; where they reach less than all inputs, keep all and say so."""
+    if stop.count >= LEAVES_OUT:
+        for m in run.merges:
+            m.keep_all("it was interrupted")
+        return
+    progress.say("measuring coverage")
+    _measured(run, run.merges, stop)
+    again = [m for m in run.merges if m.harness in run.measured]
+    again = [m for m in again if run.measured[m.harness].restore]
+    for m in again:
+        m.add(run.measured[m.harness].restore)
+    _measured(run, again, stop)
+    for m in run.merges:
+        got = run.measured.get(m.harness)
+        if got is None:
+            m.keep_all("what it reaches could not be measured")
+        elif lost := got.reach["merged"].lost(got.reach["all"]):
+            m.keep_all(f"it lost {lost} lines and branches")
+            got.reach["merged"] = got.reach["all"]
+
+
+def _measured(run: Run, merges: list[Merge], stop: Stop) -> None:
+    """Measure these merges; what cannot be measured is not in `run.measured` afterwards."""
+    results = {m.harness: run.output.scratch / f"{m.harness}.json" for m in merges}
+    jobs = []
+    for m in merges:
+        run.measured.pop(m.harness, None)
+        groups = {
+            "committed": [m.committed],
+            "merged": [m.merged],
+            "all": [m.committed, *m.sources],
+        }
+        results[m.harness].unlink(missing_ok=True)
+        log = run.output.shards / f"measure-{m.harness}.log"
+        jobs.append(reach.job(m.harness, groups, results[m.harness], log))
+    run_all(jobs, run.options.jobs, stop, LEAVES_OUT)
+    for harness, result in results.items():
+        if (measured := reach.read(result)) is not None:
+            run.measured[harness] = measured
+
+
+def _judge(run: Run) -> None:
+    for m in run.merges:
+        if m.kept_all:
+            run.notes.append(
+                f"{m.harness}: every input was kept instead of the merge: {m.kept_all}"
+            )
+    for shard in run.phase.shards:
+        for code in shard.ends:
+            if code in libfuzzer.KINDS:
+                what = libfuzzer.KINDS[code]
+                run.notes.append(f"{shard.task.name}: a process ended with a {what}")
+            else:
+                run.untrusted.append(
+                    f"{shard.task.name}: a process ended by itself with {code}; see {shard.log}"
+                )
+    if not run.options.measures:
+        return
+    for harness in run.options.harnesses:
+        measured = run.measured.get(harness)
+        shards = run.phase.of(harness)
+        run.untrusted += floors.under_floor(
+            floors.Done(
+                harness=harness,
+                executions=sum(s.executions for s in shards),
+                seconds=sum(s.elapsed(time.monotonic()) for s in shards),
+                edges=max((s.edges for s in shards), default=0),
+                imported=measured.reach["import"] if measured else Reach(),
+                merged=measured.reach["merged"] if measured else None,
+                gave_up=any(s.gave_up for s in shards),
+            )
+        )
+    if run.options.whole and run.measured:
+        run.untrusted += floors.coverage_under_floor(run.total)
+
+
+def as_data(run: Run) -> dict[str, Any]:
+    """The run as the JSON summary has it."""
+    harnesses: dict[str, Any] = {}
+    for m in run.merges:
+        shards = run.phase.of(m.harness)
+        executions = sum(s.executions for s in shards)
+        seconds = sum(s.elapsed(time.monotonic()) for s in shards)
+        measured = run.measured.get(m.harness)
+        harnesses[m.harness] = {
+            "executions": executions,
+            "seconds": round(seconds, 1),
+            "rate": round(executions / seconds, 1) if seconds else 0.0,
+            "edges": max((s.edges for s in shards), default=0),
+            "committed": len(merge.files(m.committed)),
+            "found": m.found,
+            "new": run.new.get(m.harness, 0),
+            "new_folder": str(m.new),
+            "merged_folder": str(m.merged),
+            "kept_all": m.kept_all,
+            "findings": sum(f.harness == m.harness for f in run.findings),
+            "coverage": measured.reach["merged"].as_data() if measured else {},
+            "committed_coverage": measured.reach["committed"].as_data() if measured else {},
+            "shards": [
+                {
+                    "name": s.task.name,
+                    "seed": s.task.seed,
+                    "starts": s.starts,
+                    "ends": s.ends,
+                    "executions": s.executions,
+                    "gave_up": s.gave_up,
+                }
+                for s in shards
+            ],
+        }
+    total = run.total
+    return {
+        "kind": run.options.kind,
+        "exit": int(run.exit),
+        "python": sys.version.split()[0],
+        "interrupted": run.interrupted,
+        "asked_seconds": run.options.seconds,
+        "fuzzing_seconds": round(run.phase.took, 1),
+        "seconds": round(run.took, 1),
+        "jobs": run.options.jobs,
+        "harnesses": harnesses,
+        "coverage": total.as_data() if run.measured else {},
+        "files": total.by_file(),
+        "canaries": [
+            {"harness": c.harness, "plant": c.plant.name if c.plant else "", "found": c.found}
+            for c in run.canaries
+        ],
+        "untrusted": run.untrusted,
+        "notes": run.notes,
+        "findings": findings.as_data(run.findings),
+    }

@@ -1,0 +1,67 @@
+"""Floors: what a campaign must have done before its "nothing found" means anything.
+
+They are far below what is usual, so that a slow machine passes, and far above what a run does that
+is broken: a harness that returns at once, an engine that was imported before it was instrumented,
+a corpus folder that was empty.
+"""
+
+from dataclasses import dataclass
+
+from ci.reach import Reach
+
+# Executions a second of a harness's own time. The slowest harness does thousands; a machine under
+# load, hundreds.
+EXECUTIONS_A_SECOND = 20.0
+# Edges that the instrumentation reported. A harness whose engine is not instrumented has a few
+# dozen, which are its own.
+EDGES = 100
+# Percent of the engine's lines and branches that the merged corpora of all harnesses reach.
+LINES = 50.0
+BRANCHES = 35.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """What one harness did."""
+
+    harness: str
+    executions: int
+    seconds: float
+    edges: int
+    imported: Reach
+    merged: Reach | None
+    gave_up: bool
+
+
+def under_floor(done: Done) -> list[str]:
+    """Why one harness's part of a run proves nothing; empty when it stands."""
+    if done.executions == 0:
+        return [f"{done.harness}: nothing was executed"]
+    why = []
+    least = EXECUTIONS_A_SECOND * done.seconds
+    if done.executions < least:
+        why.append(
+            f"{done.harness}: {done.executions} executions in {done.seconds:.0f} s, "
+            f"fewer than {least:.0f}"
+        )
+    if done.gave_up:
+        why.append(f"{done.harness}: a shard was given up, its processes ended at their start")
+    if done.edges < EDGES:
+        why.append(f"{done.harness}: {done.edges} edges, so the engine was not instrumented")
+    if done.merged is None:
+        why.append(f"{done.harness}: its coverage could not be measured")
+    elif not done.imported.lost(done.merged):
+        why.append(f"{done.harness}: its inputs reach nothing that importing the engine does not")
+    return why
+
+
+def coverage_under_floor(total: Reach) -> list[str]:
+    """Why the coverage of a whole campaign is too little to speak of; empty when it stands."""
+    why = []
+    if total.line_percent < LINES:
+        why.append(f"{total.line_percent:.1f}% of the engine's lines reached, under {LINES:.0f}%")
+    if total.branch_percent < BRANCHES:
+        why.append(
+            f"{total.branch_percent:.1f}% of the engine's branches reached, under {BRANCHES:.0f}%"
+        )
+    return why

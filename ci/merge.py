@@ -1,0 +1,99 @@
+"""Merging: of everything the shards of a harness kept, the least that reaches as much.
+
+The merged folder begins as a copy of the committed inputs; libFuzzer adds to it what reaches more.
+Its exit code says little: with a wrong argv[0] a merge ends 0 and gives nothing. So the merged
+folder is measured against all inputs together (`ci.reach`), and when it reaches less, or when the
+merge did not end well, every input is kept instead. Nothing that was found is lost for being small.
+"""
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci import libfuzzer
+from ci.process import Job
+
+# Merging runs each input once or twice under instrumentation; this is for one that hangs.
+LIMIT = 300.0
+
+
+@dataclass
+class Merge:
+    """One harness's merge: from what, into what, and how it went."""
+
+    harness: str
+    committed: Path
+    sources: list[Path]
+    merged: Path
+    new: Path
+    job: Job | None = None
+    kept_all: str = ""
+    found: int = 0
+    """Inputs that the shards kept."""
+
+    def new_inputs(self) -> list[Path]:
+        """The inputs of the merged folder that are not committed."""
+        committed = {content(file) for file in files(self.committed)}
+        return [file for file in files(self.merged) if content(file) not in committed]
+
+    def hand_over(self) -> int:
+        """Fill the folder that is left for a person with the new inputs; how many there are."""
+        self.new.mkdir(parents=True, exist_ok=True)
+        fresh = self.new_inputs()
+        for file in fresh:
+            shutil.copyfile(file, self.new / content(file)[:16])
+        return len(fresh)
+
+    def keep_all(self, why: str) -> None:
+        """Fall back: every input of every source, once by content."""
+        self.kept_all = why
+        self.add([file for source in self.sources for file in files(source)])
+
+    def add(self, more: list[Path]) -> None:
+        """Put these inputs into the merged folder too, each once by content."""
+        have = {content(file) for file in files(self.merged)}
+        for file in more:
+            digest = content(file)
+            if digest not in have:
+                have.add(digest)
+                shutil.copyfile(file, self.merged / digest)
+
+
+def files(folder: Path) -> list[Path]:
+    """The inputs of a folder; none when it is not there."""
+    return sorted(f for f in folder.iterdir() if f.is_file()) if folder.is_dir() else []
+
+
+def content(file: Path) -> str:
+    """An input's name by content: two inputs are one when this is."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def prepare(merge: Merge, log: Path, scratch: Path, command: list[str], findings: Path) -> None:
+    """Lay the committed inputs down and make the job that adds to them, if there is anything."""
+    merge.merged.mkdir(parents=True)
+    for file in files(merge.committed):
+        shutil.copyfile(file, merge.merged / file.name)
+    merge.found = sum(len(files(source)) for source in merge.sources)
+    if merge.found:
+        merge.job = Job(
+            [*command, *libfuzzer.merge_arguments(merge.merged, merge.sources)],
+            log,
+            LIMIT,
+            # A known finding must not end the merge. Its control file is left behind when the merge
+            # is killed, so it goes where we clear up.
+            {"RESIDUE_FINDINGS": str(findings), "TMPDIR": str(scratch)},
+        )
+
+
+def judge(merge: Merge) -> None:
+    """Believe the merge only if it ended by itself, well; otherwise keep everything."""
+    if merge.job is None:
+        return
+    if merge.job.code is None:
+        merge.keep_all("it was interrupted")
+    elif merge.job.timed_out:
+        merge.keep_all(f"it took longer than {LIMIT:.0f} s")
+    elif merge.job.code != libfuzzer.DONE:
+        merge.keep_all(f"it ended with {merge.job.code}")

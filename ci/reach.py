@@ -1,0 +1,132 @@
+"""How much of the engine inputs reach: sets of lines and branches, and their arithmetic.
+
+The sets come from `ci.measure` processes. A harness's merged corpus must reach no less than
+everything its shards kept; the campaign's figure is the union over its harnesses.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ci.process import Job
+
+Place = tuple[str, ...]
+
+# Replaying a corpus takes seconds; this is for one that hangs.
+LIMIT = 300.0
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Which of the engine's lines and branches were reached, out of which."""
+
+    lines: frozenset[Place] = frozenset()
+    all_lines: frozenset[Place] = frozenset()
+    branches: frozenset[Place] = frozenset()
+    all_branches: frozenset[Place] = frozenset()
+
+    def __or__(self, other: "Reach") -> "Reach":
+        return Reach(
+            self.lines | other.lines,
+            self.all_lines | other.all_lines,
+            self.branches | other.branches,
+            self.all_branches | other.all_branches,
+        )
+
+    def lost(self, other: "Reach") -> int:
+        """How many lines and branches of `other` this one does not reach."""
+        return len(other.lines - self.lines) + len(other.branches - self.branches)
+
+    @property
+    def line_percent(self) -> float:
+        """Lines reached, in percent."""
+        return percent(len(self.lines), len(self.all_lines))
+
+    @property
+    def branch_percent(self) -> float:
+        """Branches reached, in percent."""
+        return percent(len(self.branches), len(self.all_branches))
+
+    def by_file(self) -> dict[str, dict[str, int]]:
+        """The counts for each file, by name."""
+        table: dict[str, dict[str, int]] = {}
+        for key in ("lines", "all_lines", "branches", "all_branches"):
+            for place in getattr(self, key):
+                row = table.setdefault(
+                    place[0], {"lines": 0, "all_lines": 0, "branches": 0, "all_branches": 0}
+                )
+                row[key] += 1
+        return dict(sorted(table.items()))
+
+    def as_data(self) -> dict[str, Any]:
+        """The counts as the JSON summary has them."""
+        return {
+            "lines": len(self.lines),
+            "all_lines": len(self.all_lines),
+            "line_percent": round(self.line_percent, 1),
+            "branches": len(self.branches),
+            "all_branches": len(self.all_branches),
+            "branch_percent": round(self.branch_percent, 1),
+        }
+
+
+@dataclass
+class Measured:
+    """One harness's groups of inputs: what each reached and how many were run."""
+
+    reach: dict[str, Reach] = field(default_factory=dict)
+    ran: dict[str, int] = field(default_factory=dict)
+    restore: list[Path] = field(default_factory=list)
+    """Inputs that reach what the merge lost."""
+
+
+def percent(part: int, whole: int) -> float:
+    """A percentage; of nothing it is 0, so that an empty measurement never looks full."""
+    return 100.0 * part / whole if whole else 0.0
+
+
+def union(reaches: Iterable[Reach]) -> Reach:
+    """What all of them reach together."""
+    total = Reach()
+    for reach in reaches:
+        total = total | reach
+    return total
+
+
+def job(harness: str, groups: dict[str, list[Path]], result: Path, log: Path) -> Job:
+    """The process that measures the groups of one harness."""
+    named = json.dumps({group: [str(folder) for folder in dirs] for group, dirs in groups.items()})
+    return Job([sys.executable, "-m", "ci.measure", str(result), harness, named], log, LIMIT)
+
+
+def read(result: Path) -> Measured | None:
+    """What a measuring process wrote; None when it wrote nothing."""
+    try:
+        data = json.loads(result.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    measured = Measured(restore=[Path(file) for file in data["restore"]])
+    for group, got in data["groups"].items():
+        measured.reach[group] = _reach(got["files"])
+        measured.ran[group] = int(got["ran"])
+    return measured
+
+
+def _reach(files: dict[str, Any]) -> Reach:
+    def places(*keys: str) -> frozenset[Place]:
+        return frozenset(
+            (name, *(str(part) for part in (item if isinstance(item, list) else [item])))
+            for name, data in files.items()
+            for key in keys
+            for item in data[key]
+        )
+
+    return Reach(
+        places("executed_lines"),
+        places("executed_lines", "missing_lines"),
+        places("executed_branches"),
+        places("executed_branches", "missing_branches"),
+    )

@@ -1,0 +1,183 @@
+"""`residue replay`: inputs without a fuzzer, the outcome of each, and whether it is the right one.
+
+It runs in this process, so a debugger can be put on it. An input that takes longer than any could
+is stopped by an alarm and is a finding like another.
+"""
+
+import argparse
+import importlib
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+from ci.exits import Exit, Untrusted, UsageError
+from harnesses import HARNESSES, outcomes
+from harnesses.outcomes import Outcome
+
+INPUT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One input: what it ended as, and what is wrong with that (nothing, mostly)."""
+
+    harness: str
+    file: str
+    outcome: str | None
+    expected: str | None
+    wrong: str = ""
+
+
+class TooLong(BaseException):
+    """An input that did not come to an end. A BaseException, so that no harness catches it."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `residue replay`."""
+    parser.add_argument("harness", nargs="?", metavar="HARNESS", help="default: every harness")
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="default: every committed input of the harness"
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="rewrite the committed outcomes that differ, and show the difference",
+    )
+    parser.add_argument("--json", action="store_true", help="print a list of objects")
+
+
+def load(harness: str) -> Callable[[bytes], str]:
+    """The harness's function over bytes, with no oracle left to a sample."""
+    if harness not in HARNESSES:
+        raise UsageError(f"there is no harness {harness!r}; there are {', '.join(HARNESSES)}")
+    return partial(importlib.import_module(f"harnesses.{harness}").run, thorough=True)
+
+
+def attempt(run: Callable[[bytes], str], data: bytes) -> tuple[str | None, str]:
+    """The outcome of one input, and what an oracle or an exception said against it."""
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(INPUT_SECONDS)
+    try:
+        return run(data), ""
+    except TooLong:
+        return None, f"still running after {INPUT_SECONDS} s"
+    except Exception as error:
+        oracle = getattr(error, "oracle", None)
+        name = f"oracle {oracle}" if oracle else type(error).__name__
+        lines = str(error).splitlines()
+        return None, f"{name}: {lines[0] if lines else ''}"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _too_long(signum: int, frame: FrameType | None) -> None:
+    raise TooLong
+
+
+def read_outcomes(harness: str) -> dict[str, Outcome]:
+    """The committed outcomes of a harness; none when the file is not there yet."""
+    try:
+        return outcomes.read(harness)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise UsageError(f"corpus/{harness}.outcomes: {error}") from None
+
+
+def committed(harness: str) -> list[Path]:
+    """The committed inputs of a harness; none when the folder is not there."""
+    return outcomes.inputs(harness) if outcomes.folder(harness).is_dir() else []
+
+
+def read_input(file: Path) -> bytes:
+    """The bytes of an input that the user named."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
+
+
+def replay(harness: str, files: list[Path] | None) -> Iterator[Replayed]:
+    """Replay the files, or without any the committed inputs, against the committed outcomes."""
+    run = load(harness)
+    table = read_outcomes(harness)
+    folder = outcomes.folder(harness).resolve()
+    given = files if files is not None else committed(harness)
+    for file, data in [(file, read_input(file)) for file in given]:
+        ours = file.resolve().parent == folder
+        expected = table.get(file.name) if ours else None
+        outcome, wrong = attempt(run, data)
+        if not wrong and ours and expected is None:
+            wrong = "has no committed outcome"
+        elif not wrong and expected is not None and expected.outcome != outcome:
+            wrong = f"expected {expected.outcome}"
+        name = file.name if ours else str(file)
+        yield Replayed(harness, name, outcome, expected and expected.outcome, wrong)
+    if files is None:
+        for name in sorted(set(table) - {file.name for file in given}):
+            yield Replayed(harness, name, None, table[name].outcome, "is no input")
+
+
+def update(harness: str, results: list[Replayed]) -> list[str]:
+    """Commit what the inputs came to, and say what changed. A finding changes nothing."""
+    table = dict(read_outcomes(harness))
+    folder = outcomes.folder(harness)
+    changes = []
+    for result in results:
+        if result.outcome is None:
+            if result.wrong == "is no input":
+                changes.append(f"- {result.file}\t{result.expected}")
+                del table[result.file]
+        elif result.outcome != result.expected and (folder / result.file).is_file():
+            if result.expected is not None:
+                changes.append(f"- {result.file}\t{result.expected}")
+            changes.append(f"+ {result.file}\t{result.outcome}")
+            old = table.get(result.file)
+            table[result.file] = Outcome(result.outcome, old.reason if old else "")
+    if changes:
+        outcomes.write(harness, table)
+    return changes
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `residue replay`."""
+    harnesses = [args.harness] if args.harness else list(HARNESSES)
+    files = [Path(file) for file in args.files] or None
+    everything: list[Replayed] = []
+    for harness in harnesses:
+        results = []
+        for result in replay(harness, files):
+            results.append(result)
+            if not args.json:
+                print(_line(result))
+        everything += results
+        if args.update:
+            changes = update(harness, results)
+            stream = sys.stderr if args.json else sys.stdout
+            for change in changes:
+                print(change, file=stream)
+            fixed = {r for r in results if r.outcome is not None or r.wrong == "is no input"}
+            everything = [r for r in everything if r not in fixed or not r.wrong] + [
+                Replayed(r.harness, r.file, r.outcome, r.outcome) for r in fixed if r.wrong
+            ]
+    wrong = sum(bool(result.wrong) for result in everything)
+    if args.json:
+        json.dump([asdict(result) for result in everything], sys.stdout, indent=1)
+        print()
+    else:
+        print(f"{len(everything)} inputs, {wrong} wrong")
+    if not everything:
+        raise Untrusted("there is no committed input to replay")
+    return Exit.FOUND if wrong else Exit.CLEAN
+
+
+def _line(result: Replayed) -> str:
+    shown = result.outcome if result.outcome is not None else "-"
+    line = f"{result.harness}\t{result.file}\t{shown}"
+    return f"{line}\tWRONG: {result.wrong}" if result.wrong else line

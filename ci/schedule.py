@@ -1,0 +1,48 @@
+"""Who fuzzes when: the harnesses' turns on the processes of a campaign.
+
+The time asked for is the wall time of the whole fuzzing phase. JOBS lanes of that length are cut
+into equal shares, one a harness, in order; a share that does not fit in the rest of its lane goes
+on at the start of the next. Two harnesses on two lanes have a lane each; seven on two have two
+sevenths of the time each; one on two has both.
+"""
+
+from dataclasses import dataclass
+
+# A slice shorter than this would be spent on starting Python and instrumenting the engine.
+SHORTEST = 2.0
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One harness's turn on one lane, in seconds."""
+
+    harness: str
+    seconds: float
+
+
+def lanes(harnesses: list[str], seconds: float, jobs: int) -> list[list[Slice]]:
+    """What each lane runs, one slice after the other."""
+    share = seconds * jobs / len(harnesses)
+    plan: list[list[Slice]] = [[] for _ in range(jobs)]
+    lane, free = 0, seconds
+    for harness in harnesses:
+        left = share
+        while left > ROUNDING and lane < jobs:
+            turn = min(left, free)
+            plan[lane].append(Slice(harness, turn))
+            left -= turn
+            free -= turn
+            if free <= ROUNDING:
+                lane, free = lane + 1, seconds
+    longest = {h: max(s.seconds for row in plan for s in row if s.harness == h) for h in harnesses}
+    return [_joined(row, longest) for row in plan]
+
+
+def _joined(row: list[Slice], longest: dict[str, float]) -> list[Slice]:
+    """Gives a slice too short to be worth its start to its neighbours, never a harness's all."""
+    kept = [s for s in row if s.seconds >= SHORTEST or s.seconds >= longest[s.harness]]
+    if not kept:
+        return row
+    spare = sum(s.seconds for s in row) - sum(s.seconds for s in kept)
+    return [Slice(s.harness, s.seconds + spare / len(kept)) for s in kept]

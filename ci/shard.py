@@ -1,0 +1,165 @@
+"""A shard: one harness fuzzed for a while, in a folder of its own, whatever happens to the process.
+
+The process may crash, hang in one input or run out of memory; that is a finding, and the shard goes
+on with a new process and another seed for the time that is left. What was found lies in files from
+the moment that it was found, so nothing here has to be told to save.
+"""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import SIGINT, SIGKILL, SIGUSR1
+from subprocess import Popen
+
+from ci import libfuzzer
+from ci.libfuzzer import Status, Tail
+from ci.process import GRACE, reap, signal_group, spawn
+
+# Processes that end this often in a row before they have been through their seeds will not do
+# better the next time: an import that fails, a committed input that hangs.
+FRUITLESS = 3
+# With less time than this left, another process would not get as far as its first input.
+WORTH_A_START = 1.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that a shard's process is started with."""
+
+    harness: str
+    name: str
+    folder: Path
+    seeds: list[Path]
+    findings: Path
+    dictionary: Path | None
+    seed: int
+    command: list[str]
+
+
+@dataclass
+class Shard:
+    """A task at work. The supervisor calls `tend` often and `stop` at the end."""
+
+    task: Task
+    seconds: float
+    child: Popen[bytes] | None = None
+    started: float = 0.0
+    ended: float | None = None
+    status: Status = field(default_factory=Status)
+    earlier: int = 0
+    most_edges: int = 0
+    starts: int = 0
+    fruitless: int = 0
+    gave_up: bool = False
+    asked: float | None = None
+    ends: list[int] = field(default_factory=list)
+    tail: Tail | None = None
+
+    @property
+    def corpus(self) -> Path:
+        """Where the process writes inputs that reached something new."""
+        return self.task.folder / "corpus"
+
+    @property
+    def artifacts(self) -> Path:
+        """Where libFuzzer leaves an input that ended the process."""
+        return self.task.folder / "artifacts"
+
+    @property
+    def log(self) -> Path:
+        """Everything the processes of this shard printed."""
+        return self.task.folder / "log"
+
+    @property
+    def executions(self) -> int:
+        """Inputs executed by all processes of this shard so far."""
+        return self.earlier + self.status.executions
+
+    @property
+    def finished(self) -> bool:
+        """Nothing runs and nothing will."""
+        return self.ended is not None
+
+    def elapsed(self, now: float) -> float:
+        """Seconds since the first start, to the end if it has ended."""
+        return (self.ended if self.ended is not None else now) - self.started
+
+    def begin(self, now: float) -> None:
+        """Make the folders and start the first process."""
+        self.corpus.mkdir(parents=True)
+        self.artifacts.mkdir()
+        self.tail = Tail(self.log)
+        self.started = now
+        self._start(self.seconds)
+
+    def _start(self, left: float) -> None:
+        arguments = libfuzzer.fuzz_arguments(
+            output=self.corpus,
+            seeds=self.task.seeds,
+            artifacts=self.artifacts,
+            dictionary=self.task.dictionary,
+            seed=self.task.seed + self.starts,
+            # A backstop for a supervisor that is gone; it ends the shard by signal before that.
+            seconds=int(left + GRACE) + 1,
+        )
+        self.starts += 1
+        self.child = spawn(
+            [*self.task.command, *arguments],
+            self.log,
+            {"RESIDUE_FINDINGS": str(self.task.findings), "PYTHONUNBUFFERED": "1"},
+        )
+
+    def tend(self, now: float) -> None:
+        """Read what the process says, and start another when it ended before its time."""
+        if self.child is None or self.tail is None:
+            return
+        for line in self.tail.lines():
+            self.status.read(line)
+        left = self.seconds - (now - self.started)
+        if self.child.poll() is not None:
+            self._ended(left, now)
+        elif self.asked is None and left <= 0:
+            self.asked = now
+            signal_group(self.child, SIGUSR1)
+        elif self.asked is not None and now - self.asked > GRACE:
+            signal_group(self.child, SIGKILL)
+
+    def _ended(self, left: float, now: float) -> None:
+        assert self.child is not None and self.tail is not None
+        code = reap(self.child)
+        self.child = None
+        for line in self.tail.lines():
+            self.status.read(line)
+        self.earlier += self.status.executions
+        # A new process counts its edges from nothing; its corpus brings them back soon.
+        self.most_edges = self.edges
+        self.fruitless = 0 if self.status.seeded else self.fruitless + 1
+        self.status = Status()
+        if self.asked is not None:
+            self.ended = now
+            return
+        self.ends.append(code)
+        self.gave_up = self.fruitless >= FRUITLESS
+        if self.gave_up or left < WORTH_A_START:
+            self.ended = now
+        else:
+            self._start(left)
+
+    @property
+    def edges(self) -> int:
+        """The most edges that a process of this shard reported."""
+        return max(self.most_edges, self.status.edges)
+
+    def interrupt(self, now: float) -> None:
+        """Ask the process to end now; it keeps its corpus, and `tend` notices its end."""
+        if self.child is not None and self.asked is None:
+            self.asked = now
+            signal_group(self.child, SIGINT)
+
+    def kill(self) -> None:
+        """Leave nothing running."""
+        if self.child is not None:
+            signal_group(self.child, SIGKILL)
+            self.child.wait()
+            self.child = None
+            self.ended = time.monotonic() if self.ended is None else self.ended

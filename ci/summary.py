@@ -1,0 +1,124 @@
+"""The summary of a run: the same facts as JSON for a program and as text for a person."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ci.exits import Exit
+from ci.output import shown
+from ci.progress import clock
+
+VERDICTS = {
+    Exit.CLEAN: "nothing found",
+    Exit.FOUND: "something was found",
+    Exit.UNTRUSTED: "this run is not to be trusted",
+    Exit.INTERRUPTED: "interrupted; what was found until then is kept",
+}
+# More than this many new inputs are not listed by name; the folder is.
+LISTED = 8
+
+
+def text(data: dict[str, Any]) -> str:
+    """The summary as a person reads it."""
+    lines = [
+        f"{data['kind']}: {VERDICTS[Exit(data['exit'])]}",
+        f"{clock(data['fuzzing_seconds'])} of fuzzing over {data['jobs']} "
+        f"{'process' if data['jobs'] == 1 else 'processes'}, {clock(data['seconds'])} in all",
+        "",
+        *_table(data["harnesses"]),
+        "",
+        *_coverage(data["coverage"]),
+    ]
+    if data["canaries"]:
+        flown = ", ".join(
+            f"{c['harness']}: "
+            + (f"{c['plant']} {'found' if c['found'] else 'MISSED'}" if c["plant"] else "none")
+            for c in data["canaries"]
+        )
+        lines += ["", f"planted faults: {flown}"]
+    if data["untrusted"]:
+        lines += ["", "not to be trusted because", *(f"  {why}" for why in data["untrusted"])]
+    if data["notes"]:
+        lines += ["", "notes", *(f"  {note}" for note in data["notes"])]
+    lines += _findings(data["findings"])
+    lines += _new_inputs(data)
+    return "\n".join(lines) + "\n"
+
+
+def _table(harnesses: dict[str, Any]) -> list[str]:
+    head = ("harness", "runs", "a second", "edges", "inputs", "new", "lines", "branches", "finds")
+    rows = [head]
+    for name, h in harnesses.items():
+        reach = h["coverage"]
+        rows.append(
+            (
+                name,
+                f"{h['executions']:,}",
+                f"{h['rate']:,.0f}",
+                str(h["edges"]),
+                str(h["committed"]),
+                str(h["new"]),
+                f"{reach['line_percent']:.1f}%" if reach else "-",
+                f"{reach['branch_percent']:.1f}%" if reach else "-",
+                str(h["findings"]),
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def _coverage(coverage: dict[str, Any]) -> list[str]:
+    if not coverage:
+        return ["coverage over engine/: not measured"]
+    return [
+        f"coverage over engine/, all merged inputs: {coverage['line_percent']}% of "
+        f"{coverage['all_lines']} lines, {coverage['branch_percent']}% of "
+        f"{coverage['all_branches']} branches"
+    ]
+
+
+def _findings(findings: list[dict[str, Any]]) -> list[str]:
+    lines: list[str] = []
+    for number, finding in enumerate(findings, 1):
+        oracle = f" ({finding['oracle']})" if finding["oracle"] else ""
+        lines += [
+            "",
+            f"finding {number}: {finding['harness']}: {finding['kind']}{oracle}",
+            f"  {finding['detail'].splitlines()[0] if finding['detail'] else ''}",
+            f"  in {' > '.join(finding['frames']) or 'no frame of ours'}",
+            f"  {finding['replay']}",
+        ]
+    return lines
+
+
+def _new_inputs(data: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for name, h in data["harnesses"].items():
+        if not h["new"]:
+            continue
+        folder = Path(h["new_folder"])
+        lines += ["", f"{name}: {h['new']} new inputs in {shown(folder)}"]
+        if h["new"] <= LISTED:
+            lines += [
+                f"  residue promote {shown(file)} --harness {name}"
+                for file in sorted(folder.iterdir())
+            ]
+        else:
+            lines.append(f"  residue promote {shown(folder)}/FILE --harness {name}")
+    return lines
+
+
+def write(root: Path, data: dict[str, Any]) -> str:
+    """Write both forms into the folder, each aside and then by its name; returns the text."""
+    story = text(data)
+    for name, body in (("summary.json", json.dumps(data, indent=1) + "\n"), ("summary.txt", story)):
+        aside = root / f".{name}"
+        aside.write_text(body, encoding="utf-8")
+        aside.replace(root / name)
+    return story
