@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -257,7 +258,7 @@ def test_names_protocols_and_schemes_are_read_from_the_second_hello() -> None:
 
 # The order: each refusal comes before those below it.
 
-STEPS = [
+STEPS: list[tuple[str, Callable[[Body], Body]]] = [
     (VERSION, lambda b: b.put(VERSIONS, versions(0x0303))),
     (ILLEGAL, lambda b: replace(b, compression=b"\x01")),
     (MISSING, lambda b: b.without(PRE_SHARED_KEY).without(SCHEMES)),
