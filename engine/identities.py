@@ -212,7 +212,7 @@ def _chain(pem: bytes) -> tuple[list[bytes], x509.Certificate, int]:
     try:
         certificates = [x509.load_der_x509_certificate(der) for der in chain]
         not_after = certificates[0].not_valid_after_utc
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         raise Refused(Refusal.SERVER_CHAIN) from None
     return chain, certificates[0], int(not_after.timestamp()) * 1000
 

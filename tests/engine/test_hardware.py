@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,5 +48,5 @@ def test_without_the_file_the_machines_name_decides(
     machine: str, has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hardware, "CPU_FILE", str(tmp_path / "none"))
-    monkeypatch.setattr(hardware.platform, "machine", lambda: machine)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
     assert hardware.has_aes() is has

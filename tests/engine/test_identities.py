@@ -180,6 +180,7 @@ def test_text_around_the_blocks_and_other_line_ends_are_accepted() -> None:
         pem("CERTIFICATE", b""),
         pem("CERTIFICATE", DER[:-1]),
         pem("CERTIFICATE", DER + b"\x00"),
+        pem("CERTIFICATE", DER.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x09", 1)),
         GOOD.chain + pem("CERTIFICATE", b"\x30\x00"),
         GOOD.chain + GOOD.key,
         GOOD.key + GOOD.chain,
