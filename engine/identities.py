@@ -30,7 +30,6 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from engine import codec
 from engine.codepoints import CERTIFICATE
 from engine.refusals import Refusal, Refused
 
@@ -242,8 +241,9 @@ def _pem_certificates(pem: bytes) -> list[bytes]:
 
 def _certificate_message(chain: list[bytes]) -> bytes:
     """The server's Certificate message (RFC 8446 section 4.4.2): no context, no extensions."""
-    entries = b"".join(codec.vector24(der) + codec.u16(0) for der in chain)
-    return codec.handshake(CERTIFICATE, codec.vector8(b"") + codec.vector24(entries))
+    entries = b"".join(len(der).to_bytes(3, "big") + der + b"\x00\x00" for der in chain)
+    body = b"\x00" + len(entries).to_bytes(3, "big") + entries
+    return bytes((CERTIFICATE,)) + len(body).to_bytes(3, "big") + body
 
 
 # The names.
