@@ -211,22 +211,24 @@ class Certificate:
         unknown = False
         for extension in self.parsed.extensions:
             value = extension.value
+            # The classes have an abstract base, whose isinstance() costs more than the parsing.
+            kind = type(value)
             if extension.critical and extension.oid not in _UNDERSTOOD:
                 unknown = True
-            if isinstance(value, x509.BasicConstraints):
+            if kind is x509.BasicConstraints:
                 self.authority = value.ca
                 self.path_length = value.path_length
-            elif isinstance(value, x509.KeyUsage):
+            elif kind is x509.KeyUsage:
                 self.signs_data = value.digital_signature
                 self.signs_certificates = value.key_cert_sign
-            elif isinstance(value, x509.ExtendedKeyUsage):
+            elif kind is x509.ExtendedKeyUsage:
                 # anyExtendedKeyUsage alone is refused: it says nothing about clients.
                 self.client_purpose = ExtendedKeyUsageOID.CLIENT_AUTH in value
-            elif isinstance(value, x509.SubjectKeyIdentifier):
+            elif kind is x509.SubjectKeyIdentifier:
                 self.key_id = value.digest
-            elif isinstance(value, x509.AuthorityKeyIdentifier):
+            elif kind is x509.AuthorityKeyIdentifier:
                 self.authority_key_id = value.key_identifier
-            elif isinstance(value, x509.NameConstraints):
+            elif kind is x509.NameConstraints:
                 raw = der.extension(self.parts.extensions, der.NAME_CONSTRAINTS)
                 self.constraints = constraints.read(raw or b"")
         return Refusal.X509_CRITICAL_EXTENSION if unknown else None
