@@ -6,11 +6,13 @@ fails, `event` and `failure` say so, and its alert waits to be taken. ValueError
 TypeError are the caller's own mistakes.
 """
 
-import os
 import traceback
 from typing import Final, NoReturn
 
+from cryptography.exceptions import InvalidTag
+
 from engine import copies
+from engine.codepoints import APPLICATION_DATA
 from engine.configuration import Configuration
 from engine.events import END, FAILED, WOULD_BLOCK
 from engine.hardware import has_aes
@@ -23,35 +25,43 @@ from engine.layout import (
     FAILURE,
     FLAGS,
     FREE,
+    HANDSHAKE,
     HEADER,
+    IN,
+    MAX_CIPHERTEXT,
     MAX_PLAINTEXT,
     OUT,
+    OUT_CAP,
     OUT_RESERVE,
+    READ_SEQ,
     RECEIVED,
     RUN,
     SERVED_MS,
     STATE,
     TAG,
     WAIT_CLIENT_HELLO,
+    WRITE_SEQ,
 )
 from engine.layout import FAILED as STATE_FAILED
 from engine.pool import Area
 from engine.readings import Readings
 from engine.receive import feed as feed_records
+from engine.receive import on_opened
 from engine.records import (
     fail,
-    make_out_room,
-    must_update_key,
-    out_room,
+    queue_application_data,
     queue_close_notify,
+    reload_keys,
     seal_in_place,
-    send_key_update,
 )
 from engine.refusals import Refusal, Refused
 from engine.schedule import Buffer
 from engine.server import Server
+from engine.ticket_keys import checked_time
 
-_OVERHEAD: Final = HEADER + 1 + TAG
+_CONTENT: Final = OUT + HEADER
+_OUT_FULL: Final = OUT + OUT_CAP - OUT_RESERVE
+_RECEIVED_FULL: Final = RECEIVED + MAX_PLAINTEXT
 _SIGNING: Final = ("hedged", "deterministic")
 
 
@@ -99,15 +109,16 @@ class Engine(Configuration, Readings):
         pool = self._pool
         if pool.state(slot) != FREE:
             raise ValueError("the slot has a connection")
-        drbg = self._drbg
-        # A forked process shares its parent's state: it would repeat the parent's draws.
-        if drbg is None or self._seeded_in != os.getpid():
+        drbg = self._drbg_here()
+        if drbg is None:
             raise Refused(Refusal.NO_ENTROPY)
         if not len(self._server.identities):
             raise Refused(Refusal.SERVER_CHAIN)
+        now_ms = checked_time(now_ms)
         area = pool.lease_for_handshake(slot)
         if area is None:
             raise Refused(Refusal.POOL)
+        self._server.resumption.at_serve(now_ms, drbg.fill)
         # All draws of a connection are made here, always as many: what other connections do in
         # the meantime cannot change its bytes.
         drbg.fill(area.bytes[ENTROPY:ENTROPY_END])
@@ -122,9 +133,69 @@ class Engine(Configuration, Readings):
         0 only for want of an area or of room: then there is something to take or to receive, or no
         area is free, and the bytes are to be offered again.
         """
-        view = _readable(data)
+        view = memoryview(data) if type(data) is bytes else _readable(data)
         area = self._held.get(slot)
-        words = self._words_of(slot) if area is None else area.words
+        if area is not None and area.opener is not None:
+            length = len(view)
+            words = area.words
+            # The common case without a loop: one whole record of application data on an
+            # established connection that has nothing waiting. What it turns out to be is judged
+            # where every other record is.
+            if (
+                HEADER + TAG < length <= HEADER + MAX_CIPHERTEXT
+                and view[0] == APPLICATION_DATA
+                and view[1] == 3
+                and (view[3] << 8 | view[4]) == length - HEADER
+                and words[STATE] == ESTABLISHED
+                and not words[FLAGS] & F_PEER_CLOSED
+                and area.received_end == RECEIVED
+                and area.in_end == IN
+                and area.out_end <= _OUT_FULL
+                and area.handshake_end == HANDSHAKE
+            ):
+                return self._feed_record(slot, area, view, length)
+        return self._feed_any(slot, view)
+
+    def _feed_record(self, slot: int, area: Area, view: memoryview, length: int) -> int:
+        """One whole protected record, with room for it."""
+        if area.resting:
+            area.resting = False
+            del self._resting[slot]
+        words = area.words
+        sequence = words[READ_SEQ]
+        end = RECEIVED + length - HEADER - TAG
+        if end > area.received_high:
+            area.received_high = end
+        block = area.bytes
+        try:
+            area.opener.decrypt_into(  # type: ignore[union-attr]
+                (area.read_iv ^ sequence).to_bytes(12, "big"),
+                view[HEADER:],
+                view[:HEADER],
+                block[RECEIVED:end],
+            )
+        except InvalidTag:
+            copies.clear(block, RECEIVED, end)
+            fail(area, Refusal.BAD_RECORD_MAC)
+        else:
+            words[READ_SEQ] = sequence + 1
+            last = end - 1
+            if block[last] == APPLICATION_DATA and RECEIVED < last <= _RECEIVED_FULL:
+                if words[RUN]:
+                    words[RUN] = 0
+                area.received_end = last
+                return length
+            try:
+                refusal = on_opened(self._server, area, RECEIVED, end)
+                if refusal is not None:
+                    fail(area, refusal)
+            except BaseException as bug:
+                self._broke(slot, area, False, bug)
+        self._pool.settle(slot, area)
+        return length
+
+    def _feed_any(self, slot: int, view: memoryview) -> int:
+        words = self._words_of(slot)
         if words[STATE] == STATE_FAILED or words[FLAGS] & F_PEER_CLOSED:
             return len(view)
         if not view:
@@ -145,21 +216,22 @@ class Engine(Configuration, Readings):
 
     def take(self, slot: int, out: bytearray | memoryview) -> int:
         """Move bytes for the peer into `out`; how many. Any split gives the same bytes."""
-        target = _writable(out)
+        target = memoryview(out) if type(out) is bytearray and out else _writable(out)
         area = self._held.get(slot)
         if area is None:
             self._words_of(slot)
             return 0
         start = area.out_start
-        count = min(area.out_end - start, len(target))
-        if not count:
-            return 0
-        target[:count] = area.bytes[start : start + count]
-        if start + count == area.out_end:
+        end = area.out_end
+        count = end - start
+        if count > len(target):
+            count = len(target)
+            target[:] = area.bytes[start : start + count]
+            area.out_start = start + count
+        elif count:
+            target[:count] = area.bytes[start:end]
             area.out_start = area.out_end = OUT
             self._pool.settle(slot, area)
-        else:
-            area.out_start = start + count
         return count
 
     def send(self, slot: int, data: Buffer) -> int:
@@ -167,32 +239,33 @@ class Engine(Configuration, Readings):
 
         0 before the handshake is complete, after `finish`, once failed, or under back-pressure.
         """
-        view = _readable(data)
-        words = self._words_of(slot)
+        view = memoryview(data) if type(data) is bytes else _readable(data)
+        area = self._held.get(slot)
+        words = self._words_of(slot) if area is None else area.words
         if not view or words[STATE] != ESTABLISHED or words[FLAGS] & F_CLOSE_SENT:
             return 0
-        area = self._pool.lease(slot)
         if area is None:
-            return 0
-        taken = 0
+            area = self._pool.lease(slot)
+            if area is None:
+                return 0
+            words = area.words
+        elif area.resting:
+            area.resting = False
+            del self._resting[slot]
         try:
-            while taken < len(view):
-                room = out_room(area) - OUT_RESERVE
-                if must_update_key(area) and room > OUT_RESERVE:
-                    send_key_update(area)
-                    continue
-                count = min(len(view) - taken, MAX_PLAINTEXT, room - _OVERHEAD)
-                if count <= 0:
-                    break
-                make_out_room(area, count + _OVERHEAD)
-                place = area.out_end + HEADER
-                area.bytes[place : place + count] = view[taken : taken + count]
-                seal_in_place(area, 23, count)
-                taken += count
+            length = len(view)
+            if length <= MAX_PLAINTEXT and area.out_end == OUT:
+                if area.sealer is None:
+                    reload_keys(area)
+                if words[WRITE_SEQ] < area.write_limit:
+                    area.bytes[_CONTENT : _CONTENT + length] = view
+                    seal_in_place(area, APPLICATION_DATA, length)
+                    if words[RUN]:
+                        words[RUN] = 0
+                    return length
+            taken = queue_application_data(area, view)
         except BaseException as bug:
             self._broke(slot, area, False, bug)
-        if taken:
-            area.words[RUN] = 0
         self._pool.settle(slot, area)
         return taken
 
@@ -202,20 +275,23 @@ class Engine(Configuration, Readings):
         n > 0; END after the peer's close_notify and all data; WOULD_BLOCK; FAILED, which comes
         after the data that was authenticated before the failure, and never looks like END.
         """
-        target = _writable(out)
+        target = memoryview(out) if type(out) is bytearray and out else _writable(out)
         area = self._held.get(slot)
-        words = self._words_of(slot) if area is None else area.words
         if area is not None:
             start = area.received_start
-            count = min(area.received_end - start, len(target))
-            if count:
-                target[:count] = area.bytes[start : start + count]
-                if start + count == area.received_end:
-                    area.received_start = area.received_end = RECEIVED
-                    self._pool.settle(slot, area)
-                else:
-                    area.received_start = start + count
+            end = area.received_end
+            count = end - start
+            if count > len(target):
+                count = len(target)
+                target[:] = area.bytes[start : start + count]
+                area.received_start = start + count
                 return count
+            if count:
+                target[:count] = area.bytes[start:end]
+                area.received_start = area.received_end = RECEIVED
+                self._pool.settle(slot, area)
+                return count
+        words = self._words_of(slot)
         if words[STATE] == STATE_FAILED:
             return FAILED
         return END if words[FLAGS] & F_PEER_CLOSED else WOULD_BLOCK
@@ -265,6 +341,7 @@ class Engine(Configuration, Readings):
         self._check_open()
         self._open = False
         self._server.identities.wipe()
+        self._server.resumption.wipe()
         if self._drbg is not None:
             self._drbg.wipe()
         self._pool.close()

@@ -47,6 +47,8 @@ from engine.schedule import Aead, Transcript
 
 _MAP_NORESERVE: Final = 0x4000  # Linux; the mmap module has no name for it before 3.12
 DEFAULT_RESTING: Final = 32
+# A verified client's leaf too large for its slot's room keeps its area for the connection's life.
+_LEAF: Final = F_CLIENT_CERTIFICATE | F_LEAF_KEPT
 
 
 class Area:
@@ -78,6 +80,7 @@ class Area:
         "transcript",
         "words",
         "write_iv",
+        "write_limit",
     )
 
     def __init__(self, index: int, block: memoryview) -> None:
@@ -95,9 +98,10 @@ class Area:
         self.transcript: Transcript | None = None
         self.read_iv = 0
         self.write_iv = 0
+        self.write_limit = 0
 
     def reset(self) -> None:
-        """Empty every buffer. Their bytes are not touched: see clear_buffers."""
+        """Every cursor and high-water mark to the start of its buffer."""
         self.in_end = self.in_high = IN
         self.handshake_end = self.handshake_high = HANDSHAKE
         self.out_start = self.out_end = self.out_high = OUT
@@ -106,35 +110,26 @@ class Area:
         self.scratch_used = False
 
     def clear_buffers(self) -> None:
-        """Zero all that lies behind the core and was written."""
+        """Zero all that lies behind the core and was written, and leave every buffer empty."""
         block = self.bytes
-        if self.received_high > RECEIVED:
+        if self.received_high != RECEIVED:
             copies.clear(block, RECEIVED, self.received_high)
-        if self.out_high > OUT:
+            self.received_high = RECEIVED
+        if self.out_high != OUT:
             copies.clear(block, OUT, self.out_high)
-        if self.in_high > IN:
+            self.out_high = OUT
+        if self.in_high != IN:
             copies.clear(block, IN, self.in_high)
-        if self.handshake_high > HANDSHAKE:
+            self.in_high = IN
+        if self.handshake_high != HANDSHAKE:
             copies.clear(block, HANDSHAKE, self.handshake_high)
-        if self.leaf_high > LEAF:
+            self.handshake_high = HANDSHAKE
+        if self.leaf_high != LEAF:
             copies.clear(block, LEAF, self.leaf_high)
+            self.leaf_high = LEAF
         if self.scratch_used:
             copies.clear(block, SCRATCH, SCRATCH_END)
-        self.reset()
-
-    def idle(self) -> bool:
-        """Nothing is on its way in or out, and nothing must stay in the buffers."""
-        words = self.words
-        if (
-            self.out_end != OUT
-            or self.received_end != RECEIVED
-            or self.in_end != IN
-            or self.handshake_end != HANDSHAKE
-            or words[STATE] < ESTABLISHED
-        ):
-            return False
-        # A client's leaf too large for its slot's room keeps its area for the connection's life.
-        return words[FLAGS] & (F_CLIENT_CERTIFICATE | F_LEAF_KEPT) != F_CLIENT_CERTIFICATE
+            self.scratch_used = False
 
 
 def _private_map(length: int) -> mmap.mmap:
@@ -240,23 +235,30 @@ class Pool:
 
     def settle(self, slot: int, area: Area) -> None:
         """After a call: an idle connection rests in its area, or gives it back."""
-        if not area.idle():
-            return
         words = area.words
         if (
-            not self.may_rest
-            or words[STATE] != ESTABLISHED
-            or words[FLAGS] & F_PEER_CLOSED
+            area.out_end != OUT
+            or area.received_end != RECEIVED
+            or area.in_end != IN
+            or area.handshake_end != HANDSHAKE
         ):
+            return
+        state = words[STATE]
+        flags = words[FLAGS]
+        if state < ESTABLISHED or flags & _LEAF == F_CLIENT_CERTIFICATE:
+            return
+        may_rest = self.may_rest
+        if not may_rest or state != ESTABLISHED or flags & F_PEER_CLOSED:
             self.release(slot, area)
             return
         area.clear_buffers()
         area.transcript = None
         area.resting = True
-        self.resting[slot] = area
-        if len(self.resting) > self.may_rest:
-            longest = next(iter(self.resting))
-            self.release(longest, self.resting[longest])
+        resting = self.resting
+        resting[slot] = area
+        if len(resting) > may_rest:
+            longest = next(iter(resting))
+            self.release(longest, resting[longest])
 
     def release(self, slot: int, area: Area) -> None:
         """Give an area back: its core copied out, every byte of it cleared."""
@@ -270,6 +272,7 @@ class Pool:
         del self.held[slot]
         copies.clear(area.bytes, 0, CORE_LEN)
         area.clear_buffers()
+        area.reset()
         area.forget()
         self._free.append(area)
 

@@ -202,8 +202,13 @@ def _on_protected(
         return _skip(area, len(body)) if early else Refusal.BAD_RECORD_MAC
     if early:
         words[FLAGS] &= ~F_EARLY_DATA
+    return on_opened(server, area, start, start + len(body) - TAG)
+
+
+def on_opened(server: Server, area: Area, start: int, end: int) -> Refusal | None:
+    """An inner plaintext (§5.2): content, its type, zeros. Application data stays where it is."""
+    words = area.words
     block = area.bytes
-    end = start + len(body) - TAG
     if end - start > MAX_INNER:
         return Refusal.RECORD_OVERFLOW
     end = copies.content_end(block, start, end) - 1

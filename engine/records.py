@@ -21,6 +21,7 @@ from engine.layout import (
     MAX_PLAINTEXT,
     OUT,
     OUT_CAP,
+    OUT_RESERVE,
     READ_IV,
     READ_KEY,
     READ_SECRET,
@@ -38,9 +39,12 @@ from engine.layout import (
 )
 from engine.pool import Area
 from engine.refusals import Refusal
-from engine.schedule import LAST_SEQUENCE, SUITES, Buffer, CipherSuite
+from engine.schedule import SUITES, Buffer, CipherSuite, Pads
 
 _OUT_END: Final = OUT + OUT_CAP
+_OVERHEAD: Final = HEADER + 1 + TAG
+# A protected record's type and version (§5.2), before its length.
+_PROTECTED: Final = (c.APPLICATION_DATA << 16 | 0x0303) << 16
 _FATAL: Final = 2
 _WARNING: Final = 1
 _KEY_UPDATE_ANSWER: Final = bytes([c.KEY_UPDATE, 0, 0, 1, c.UPDATE_NOT_REQUESTED])
@@ -55,31 +59,33 @@ MAX_RUN: Final = 32
 # -- keys -----------------------------------------------------------------------------------
 
 
-def set_read_secret(area: Area, suite: CipherSuite, secret: Buffer) -> None:
-    """Install a new read key: the records that follow open under it, from sequence number 0."""
+def set_read_secret(area: Area, suite: CipherSuite, secret: Buffer, pads: Pads) -> None:
+    """Install a new read key: the records that follow open under it, from sequence number 0.
+
+    `pads` is the secret's HMAC state, which the caller may have made for other labels too.
+    """
     block = area.bytes
-    size = suite.hash.size
-    block[READ_SECRET : READ_SECRET + size] = secret
+    block[READ_SECRET : READ_SECRET + suite.hash.size] = secret
     key = block[READ_KEY : READ_KEY + suite.key_length]
-    key[:] = suite.traffic_key(secret)
-    iv = suite.traffic_iv(secret)
+    key[:] = suite.traffic_key(pads)
+    iv = suite.traffic_iv(pads)
     block[READ_IV : READ_IV + 12] = iv
     area.opener = suite.aead(key)
     area.read_iv = int.from_bytes(iv, "big")
     area.words[READ_SEQ] = 0
 
 
-def set_write_secret(area: Area, suite: CipherSuite, secret: Buffer) -> None:
+def set_write_secret(area: Area, suite: CipherSuite, secret: Buffer, pads: Pads) -> None:
     """Install a new write key: the records that follow are sealed under it, from number 0."""
     block = area.bytes
-    size = suite.hash.size
-    block[WRITE_SECRET : WRITE_SECRET + size] = secret
+    block[WRITE_SECRET : WRITE_SECRET + suite.hash.size] = secret
     key = block[WRITE_KEY : WRITE_KEY + suite.key_length]
-    key[:] = suite.traffic_key(secret)
-    iv = suite.traffic_iv(secret)
+    key[:] = suite.traffic_key(pads)
+    iv = suite.traffic_iv(pads)
     block[WRITE_IV : WRITE_IV + 12] = iv
     area.sealer = suite.aead(key)
     area.write_iv = int.from_bytes(iv, "big")
+    area.write_limit = suite.record_limit
     area.words[WRITE_SEQ] = 0
 
 
@@ -92,21 +98,22 @@ def reload_keys(area: Area) -> None:
     area.sealer = suite.aead(block[WRITE_KEY : WRITE_KEY + length])
     area.read_iv = int.from_bytes(block[READ_IV : READ_IV + 12], "big")
     area.write_iv = int.from_bytes(block[WRITE_IV : WRITE_IV + 12], "big")
+    area.write_limit = suite.record_limit
 
 
 def update_read_key(area: Area) -> None:
     """The peer updated its key (§4.6.3)."""
     suite = SUITES[area.words[SUITE]]
-    secret = area.bytes[READ_SECRET : READ_SECRET + suite.hash.size]
-    set_read_secret(area, suite, suite.hash.next_secret(secret))
+    secret = suite.hash.next_secret(area.bytes[READ_SECRET : READ_SECRET + suite.hash.size])
+    set_read_secret(area, suite, secret, suite.hash.keyed(secret))
 
 
 def send_key_update(area: Area) -> None:
     """Queue a KeyUpdate that asks for none, under the old key, then take the new one (§4.6.3)."""
     suite = SUITES[area.words[SUITE]]
     queue_sealed(area, c.HANDSHAKE, _KEY_UPDATE_ANSWER)
-    secret = area.bytes[WRITE_SECRET : WRITE_SECRET + suite.hash.size]
-    set_write_secret(area, suite, suite.hash.next_secret(secret))
+    secret = suite.hash.next_secret(area.bytes[WRITE_SECRET : WRITE_SECRET + suite.hash.size])
+    set_write_secret(area, suite, secret, suite.hash.keyed(secret))
 
 
 # -- opening --------------------------------------------------------------------------------
@@ -172,7 +179,7 @@ def queue_plain(area: Area, content_type: int, content: bytes) -> None:
 def seal_in_place(area: Area, content_type: int, length: int) -> None:
     """Seal the `length` bytes of content that stand a header's length behind the queue's end.
 
-    The caller has made room for the header, the content, its type and the tag.
+    The caller has made room for the header, the content, its type and the tag, and the sealer.
     """
     block = area.bytes
     start = area.out_end
@@ -180,17 +187,16 @@ def seal_in_place(area: Area, content_type: int, length: int) -> None:
     last = content + length
     end = last + 1 + TAG
     block[last] = content_type
-    protected = length + 1 + TAG
-    header = bytes([c.APPLICATION_DATA, 3, 3, protected >> 8, protected & 255])
+    header = (_PROTECTED | end - content).to_bytes(HEADER, "big")
     block[start:content] = header
     words = area.words
     sequence = words[WRITE_SEQ]
-    if area.sealer is None:
-        reload_keys(area)
-    sealer = area.sealer
-    assert sealer is not None
-    nonce = (area.write_iv ^ sequence).to_bytes(12, "big")
-    sealer.encrypt_into(nonce, block[content : last + 1], header, block[content:end])
+    area.sealer.encrypt_into(  # type: ignore[union-attr]
+        (area.write_iv ^ sequence).to_bytes(12, "big"),
+        block[content : last + 1],
+        header,
+        block[content:end],
+    )
     words[WRITE_SEQ] = sequence + 1
     area.out_end = end
     if end > area.out_high:
@@ -199,6 +205,8 @@ def seal_in_place(area: Area, content_type: int, length: int) -> None:
 
 def queue_sealed(area: Area, content_type: int, content: Buffer) -> None:
     """Queue content protected, in as few records as hold it."""
+    if area.sealer is None:
+        reload_keys(area)
     view = memoryview(content)
     for start in range(0, len(view), MAX_PLAINTEXT):
         piece = view[start : start + MAX_PLAINTEXT]
@@ -209,11 +217,34 @@ def queue_sealed(area: Area, content_type: int, content: Buffer) -> None:
         seal_in_place(area, content_type, length)
 
 
+def queue_application_data(area: Area, view: memoryview) -> int:
+    """Queue as much application data as there is room for; how many bytes."""
+    taken = 0
+    while taken < len(view):
+        room = out_room(area) - OUT_RESERVE
+        if must_update_key(area):
+            if room < OUT_RESERVE:
+                break
+            send_key_update(area)
+            continue
+        count = min(len(view) - taken, MAX_PLAINTEXT, room - _OVERHEAD)
+        if count <= 0:
+            break
+        make_out_room(area, count + _OVERHEAD)
+        place = area.out_end + HEADER
+        area.bytes[place : place + count] = view[taken : taken + count]
+        seal_in_place(area, c.APPLICATION_DATA, count)
+        taken += count
+    if taken:
+        area.words[RUN] = 0
+    return taken
+
+
 def must_update_key(area: Area) -> bool:
     """The write key has protected as many records as §5.5 lets it."""
-    words = area.words
-    sequence: int = words[WRITE_SEQ]
-    return sequence >= SUITES[words[SUITE]].record_limit and sequence < LAST_SEQUENCE
+    if area.sealer is None:
+        reload_keys(area)
+    return bool(area.words[WRITE_SEQ] >= area.write_limit)
 
 
 def queue_alert(area: Area, content: bytes) -> None:

@@ -2,14 +2,15 @@
 
 The HkdfLabel of every label with an empty context is a constant, made once with HKDF-Expand's
 counter byte behind it: every output here is at most one hash long, so that one HMAC is the whole
-expansion (RFC 5869 §2.3).
+expansion (RFC 5869 §2.3). Most secrets key several HMACs, so each is hashed into HMAC's two pad
+states once (RFC 2104 §4) and every label starts from copies of them; measured, that is twice as
+fast as one `hmac.digest` a label.
 
 Secrets come in as views of an area where they have one. What `hmac` returns is a `bytes` object
 that Python cannot wipe: each lives in a local until it is written to the area, no longer.
 """
 
 import hashlib
-import hmac
 import struct
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -30,6 +31,21 @@ class Transcript(Protocol):
     def copy(self) -> "Transcript": ...
 
 
+Pads = tuple[Transcript, Transcript]
+
+_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
+
+
+def mac(pads: Pads, message: Buffer) -> bytes:
+    """HMAC of a message, from the states of its key."""
+    inner = pads[0].copy()
+    inner.update(message)
+    outer = pads[1].copy()
+    outer.update(inner.digest())
+    return outer.digest()
+
+
 def _info(length: int, label: bytes, context: bytes = b"") -> bytes:
     """HkdfLabel of §7.1, then the counter of HKDF-Expand's first and only block."""
     full = b"tls13 " + label
@@ -43,27 +59,30 @@ class HashSuite:
 
     __slots__ = (
         "_context_prefix",
+        "block",
         "derived",
-        "early_derived",
         "empty",
         "finished",
         "name",
         "new",
+        "no_psk",
+        "res_binder",
         "size",
         "zeros",
     )
 
-    def __init__(self, name: str, new: Callable[[Buffer], Transcript]) -> None:
+    def __init__(self, name: str, block: int, new: Callable[[Buffer], Transcript]) -> None:
         self.name = name
         self.new = new
+        self.block = block
         self.empty = new(b"").digest()
         self.size = len(self.empty)
         self.zeros = bytes(self.size)
         self.finished = _info(self.size, b"finished")
         self.derived = _info(self.size, b"derived", self.empty)
+        self.res_binder = _info(self.size, b"res binder", self.empty)
         # Without a pre-shared key the early secret is a constant (§7.1).
-        early = hmac.digest(self.zeros, self.zeros, name)
-        self.early_derived = hmac.digest(early, self.derived, name)
+        self.no_psk = self.keyed(mac(self.early(self.zeros), self.derived))
         self._context_prefix: dict[bytes, bytes] = {
             label: _info(self.size, label, self.empty)[: -self.size - 1]
             for label in (
@@ -75,30 +94,39 @@ class HashSuite:
             )
         }
 
-    def extract(self, salt: Buffer, secret: Buffer) -> bytes:
-        """HKDF-Extract (RFC 5869 §2.2)."""
-        return hmac.digest(salt, secret, self.name)
+    def keyed(self, key: Buffer) -> "Pads":
+        """HMAC's two states under a key of at most a block (RFC 2104 §2)."""
+        padded = bytes(key).ljust(self.block, b"\x00")
+        new = self.new
+        return new(padded.translate(_INNER)), new(padded.translate(_OUTER))
 
-    def expand(self, secret: Buffer, info: bytes) -> bytes:
-        """HKDF-Expand-Label for an info made by this module, one hash long at most."""
-        return hmac.digest(secret, info, self.name)
-
-    def derive(self, secret: Buffer, label: bytes, transcript: bytes) -> bytes:
+    def derive(self, pads: "Pads", label: bytes, transcript: bytes) -> bytes:
         """Derive-Secret over a transcript's hash (§7.1)."""
-        info = self._context_prefix[label] + transcript + b"\x01"
-        return hmac.digest(secret, info, self.name)
+        return mac(pads, self._context_prefix[label] + transcript + b"\x01")
+
+    def master(self, handshake_pads: "Pads") -> bytes:
+        """The master secret, from the handshake secret (§7.1)."""
+        return mac(self.keyed(mac(handshake_pads, self.derived)), self.zeros)
+
+    def early(self, psk: Buffer) -> "Pads":
+        """The early secret of a pre-shared key (§7.1)."""
+        return self.keyed(mac(self.keyed(self.zeros), psk))
+
+    def resumption_psk(self, resumption_master: "Pads", index: int) -> bytes:
+        """The PSK of a connection's ticket number `index`, which is also its nonce (§4.6.1)."""
+        return mac(resumption_master, _info(self.size, b"resumption", bytes([index])))
 
     def finished_mac(self, finished_key: Buffer, transcript: bytes) -> bytes:
         """verify_data of a Finished (§4.4.4)."""
-        return hmac.digest(finished_key, transcript, self.name)
+        return mac(self.keyed(finished_key), transcript)
 
     def next_secret(self, secret: Buffer) -> bytes:
         """application_traffic_secret_N+1 (§7.2)."""
-        return hmac.digest(secret, _UPDATE[self.size], self.name)
+        return mac(self.keyed(secret), _UPDATE[self.size])
 
 
-SHA256: Final = HashSuite("sha256", hashlib.sha256)
-SHA384: Final = HashSuite("sha384", hashlib.sha384)
+SHA256: Final = HashSuite("sha256", 64, hashlib.sha256)
+SHA384: Final = HashSuite("sha384", 128, hashlib.sha384)
 
 _UPDATE: Final = {32: _info(32, b"traffic upd"), 48: _info(48, b"traffic upd")}
 _KEY_INFO: Final = {16: _info(16, b"key"), 32: _info(32, b"key")}
@@ -125,11 +153,13 @@ class CipherSuite:
         self.key_info = _KEY_INFO[key_length]
         self.record_limit = record_limit
 
-    def traffic_key(self, secret: Buffer) -> bytes:
-        return self.hash.expand(secret, self.key_info)[: self.key_length]
+    def traffic_key(self, pads: Pads) -> bytes:
+        """The key of a traffic secret (§7.3)."""
+        return mac(pads, self.key_info)[: self.key_length]
 
-    def traffic_iv(self, secret: Buffer) -> bytes:
-        return self.hash.expand(secret, _IV_INFO)[:12]
+    def traffic_iv(self, pads: Pads) -> bytes:
+        """The IV of a traffic secret (§7.3)."""
+        return mac(pads, _IV_INFO)[:12]
 
 
 # Full-size records under one AES-GCM key stay below 2^24.5 (§5.5); the sequence number of any

@@ -25,6 +25,7 @@ from engine.layout import (
     F_CCS_SENT,
     F_CLOSE_SENT,
     F_EARLY_DATA,
+    F_RESUMED,
     F_RETRIED,
     FINISHED_KEY,
     FLAGS,
@@ -50,7 +51,8 @@ from engine.records import (
     update_read_key,
 )
 from engine.refusals import Refusal
-from engine.schedule import SUITES, CipherSuite, Transcript, message_hash
+from engine.resumption import Resumed, Resumption
+from engine.schedule import SUITES, CipherSuite, Pads, Transcript, mac, message_hash
 
 _CHANGE_CIPHER_SPEC: Final = b"\x01"
 
@@ -72,6 +74,7 @@ class Server:
         self, *, hardware_aes: bool, deterministic: bool, check_signature: bool
     ) -> None:
         self.identities = Identities()
+        self.resumption = Resumption()
         self.policy = Policy(
             c.SUITES_WITH_AES if hardware_aes else c.SUITES_WITHOUT_AES, c.GROUPS
         )
@@ -158,6 +161,9 @@ class Server:
         suite = SUITES[choice.suite]
         hash_suite = suite.hash
         identity, matched = self.identities.find(hello.server_name)
+        resumed = self.resumption.accept(area, raw, hello, choice, identity)
+        if isinstance(resumed, Refusal):
+            return resumed
         shares = exchange(choice.group, block[ENTROPY_SHARE : ENTROPY_SHARE + 32], peer_share)
         if shares is None:
             return Refusal.KEY_SHARE
@@ -168,6 +174,7 @@ class Server:
             choice.suite,
             choice.group,
             public,
+            None if resumed is None else resumed.place,
         )
         transcript = area.transcript
         if transcript is None:
@@ -175,41 +182,57 @@ class Server:
         else:
             transcript.update(raw + server_hello)
         hello_hash = transcript.digest()
-        handshake_secret = hash_suite.extract(hash_suite.early_derived, shared)
-        client_secret = hash_suite.derive(handshake_secret, b"c hs traffic", hello_hash)
-        server_secret = hash_suite.derive(handshake_secret, b"s hs traffic", hello_hash)
-        master_secret = hash_suite.extract(
-            hash_suite.expand(handshake_secret, hash_suite.derived), hash_suite.zeros
-        )
-        start = (
-            messages.encrypted_extensions(choice.alpn, matched) + identity.certificate_message
-        )
-        transcript.update(start)
-        verify = self._certificate_verify(identity, transcript.digest())
-        if verify is None:
+        derived = hash_suite.no_psk if resumed is None else resumed.derived
+        handshake = hash_suite.keyed(mac(derived, shared))
+        client_secret = hash_suite.derive(handshake, b"c hs traffic", hello_hash)
+        server_secret = hash_suite.derive(handshake, b"s hs traffic", hello_hash)
+        server_pads = hash_suite.keyed(server_secret)
+        master_secret = hash_suite.master(handshake)
+        master = hash_suite.keyed(master_secret)
+        proof = self._prove(transcript, choice, identity, matched, resumed)
+        if proof is None:
             return Refusal.SERVER_SIGN_CHECK
-        transcript.update(verify)
-        finished_key = hash_suite.expand(server_secret, hash_suite.finished)
-        finished = messages.finished(
-            hash_suite.finished_mac(finished_key, transcript.digest())
-        )
+        finished_key = mac(server_pads, hash_suite.finished)
+        finished = messages.finished(hash_suite.finished_mac(finished_key, transcript.digest()))
         transcript.update(finished)
         flight_hash = transcript.digest()
 
         # Nothing can fail any more: queue, install, remember.
         self._record_choice(area, hello, choice)
+        if resumed is not None:
+            area.words[FLAGS] |= F_RESUMED
+        self.resumption.remember(area, hello, identity, master_secret)
         queue_plain(area, c.HANDSHAKE, server_hello)
         self._queue_change_cipher_spec(area, hello)
-        set_write_secret(area, suite, server_secret)
-        queue_sealed(area, c.HANDSHAKE, start + verify + finished)
-        set_write_secret(
-            area, suite, hash_suite.derive(master_secret, b"s ap traffic", flight_hash)
-        )
-        set_read_secret(area, suite, client_secret)
-        self._expect_finished(area, suite, client_secret, master_secret, flight_hash)
+        set_write_secret(area, suite, server_secret, server_pads)
+        queue_sealed(area, c.HANDSHAKE, proof + finished)
+        server_secret = hash_suite.derive(master, b"s ap traffic", flight_hash)
+        set_write_secret(area, suite, server_secret, hash_suite.keyed(server_secret))
+        self._expect_finished(area, suite, client_secret, master, flight_hash)
         area.transcript = transcript
         area.words[STATE] = WAIT_FINISHED
         return None
+
+    def _prove(
+        self,
+        transcript: Transcript,
+        choice: Choice,
+        identity: Identity,
+        matched: bool,
+        resumed: Resumed | None,
+    ) -> bytes | None:
+        """EncryptedExtensions, and who the server is, unless a ticket says that already (§2.2)."""
+        if resumed is not None:
+            start = messages.encrypted_extensions(choice.alpn, False)
+            transcript.update(start)
+            return start
+        start = messages.encrypted_extensions(choice.alpn, matched) + identity.certificate_message
+        transcript.update(start)
+        verify = self._certificate_verify(identity, transcript.digest())
+        if verify is None:
+            return None
+        transcript.update(verify)
+        return start + verify
 
     def _certificate_verify(self, identity: Identity, transcript: bytes) -> bytes | None:
         """Sign; and check before anything is sent, so that a fault while signing cannot give the
@@ -236,21 +259,18 @@ class Server:
         words[FLAGS] = flags | F_EARLY_DATA if hello.early_data else flags
 
     def _expect_finished(
-        self,
-        area: Area,
-        suite: CipherSuite,
-        client_secret: bytes,
-        master_secret: bytes,
-        flight_hash: bytes,
+        self, area: Area, suite: CipherSuite, secret: bytes, master: Pads, flight_hash: bytes
     ) -> None:
-        """Keep what the client's Finished is judged by and what follows it."""
+        """Read under the client's handshake secret; keep what its Finished is judged by and what
+        follows it."""
         block = area.bytes
-        size = suite.hash.size
-        block[FINISHED_KEY : FINISHED_KEY + size] = suite.hash.expand(
-            client_secret, suite.hash.finished
-        )
-        block[CLIENT_SECRET : CLIENT_SECRET + size] = suite.hash.derive(
-            master_secret, b"c ap traffic", flight_hash
+        hash_suite = suite.hash
+        size = hash_suite.size
+        pads = hash_suite.keyed(secret)
+        set_read_secret(area, suite, secret, pads)
+        block[FINISHED_KEY : FINISHED_KEY + size] = mac(pads, hash_suite.finished)
+        block[CLIENT_SECRET : CLIENT_SECRET + size] = hash_suite.derive(
+            master, b"c ap traffic", flight_hash
         )
 
     # -- Finished ---------------------------------------------------------------------------
@@ -266,9 +286,12 @@ class Server:
         )
         if not hmac.compare_digest(expected, message[4:]):
             return Refusal.SERVER_FINISHED
-        set_read_secret(area, suite, block[CLIENT_SECRET : CLIENT_SECRET + size])
+        secret = block[CLIENT_SECRET : CLIENT_SECRET + size]
+        set_read_secret(area, suite, secret, suite.hash.keyed(secret))
         words[FLAGS] &= ~F_EARLY_DATA
         words[STATE] = ESTABLISHED
+        transcript.update(message)
+        self.resumption.send(area, transcript)
         return None
 
     # -- KeyUpdate --------------------------------------------------------------------------
