@@ -45,9 +45,11 @@ Bytes = bytes | memoryview
 class Connection:
     """A slot, what it wrote and read so far, and what it must hold to once it failed."""
 
-    def __init__(self, engine: Engine, slot: int) -> None:
+    def __init__(self, engine: Engine, slot: int, judged: bool = True) -> None:
         self.engine = engine
         self.slot = slot
+        # What the work of a run is measured without: residue() is a scan of all memory.
+        self.judged = judged
         self.output = bytearray()
         self.plaintext = bytearray()
         self.event: Event = Event.FREE
@@ -160,7 +162,7 @@ class Connection:
     def check(self) -> None:
         """Nothing left behind; and a connection that failed stays as it failed."""
         engine, slot = self.engine, self.slot
-        if engine.residue():
+        if self.judged and engine.residue():
             raise Broken("residue", f"in state {engine.event(slot)}")
         event = self.event = engine.event(slot)
         if self.failure is not None:

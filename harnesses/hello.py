@@ -42,8 +42,8 @@ REFUSALS = frozenset(
 
 # Measured over the committed corpus at most 0.6 lines a byte and 260 besides, and 40 bytes of
 # memory a byte of input (a list of 16-bit numbers as Python's) and 3,000 besides; doubled.
-LINES = (600, 4)
-MEMORY = (16_384, 96)
+LINES, LINES_PER_BYTE = 600, 4
+MEMORY, MEMORY_PER_BYTE = 16_384, 96
 
 _offers = attrgetter(*ClientHello.__slots__)
 _engines: list[Engine] = []
@@ -78,9 +78,9 @@ def run(data: bytes, thorough: bool = False) -> str:
     if thorough or one_in(64, data):
         check_engine(data, found)
     if thorough or one_in(256, data):
-        check_work(lambda: answer(data), len(data), *LINES)
+        check_work(lambda: answer(data), LINES + LINES_PER_BYTE * len(data))
     if thorough or one_in(1024, data):
-        check_memory(lambda: answer(data), len(data), *MEMORY)
+        check_memory(lambda: answer(data), MEMORY + MEMORY_PER_BYTE * len(data))
     if isinstance(found, Refusal):
         return found.tag
     suite, group = c.SUITE_NAMES[found.suite], c.GROUP_NAMES[found.group]

@@ -130,3 +130,23 @@ def by_record(script: Script) -> Script:
             steps.append(Step(Call.FEED, step.data[at:end]))
             at = end
     return Script(script.settings, steps)
+
+
+def code_of(call: Call) -> int:
+    """The step that makes a call."""
+    return (
+        0 if call is Call.FEED_NOTHING else next(n for n, known in CALLS.items() if known is call)
+    )
+
+
+def feeding(size: int) -> bytes:
+    """The steps that feed just this many bytes."""
+    steps = b""
+    for step in range(0xFF, 0xF7, -1):
+        while size >= 256 << (step - 0xF8):
+            size -= 256 << (step - 0xF8)
+            steps += bytes([step])
+    while size:
+        steps += bytes([min(size, 0xEF)])
+        size -= min(size, 0xEF)
+    return steps
