@@ -1,5 +1,7 @@
 """What every part of `Engine` stands on: its memory, its server, and whose mistake a call is."""
 
+import os
+
 from engine.drbg import Drbg
 from engine.layout import FREE, STATE
 from engine.pool import Pool
@@ -28,6 +30,10 @@ class EngineBase:
         self._check_open()
         if not 0 <= slot < self._slots:
             raise IndexError("no such slot")
+
+    def _drbg_here(self) -> Drbg | None:
+        """The generator, if this process seeded it: a fork would repeat its parent's draws."""
+        return self._drbg if self._seeded_in == os.getpid() else None
 
     def _words_of(self, slot: int) -> memoryview:
         """The current core's words of a slot that has a connection."""

@@ -8,6 +8,7 @@ from engine.base import EngineBase
 from engine.drbg import Drbg
 from engine.refusals import Refusal, Refused
 from engine.schedule import Buffer
+from engine.tickets import DEFAULT_LIFETIME_S
 
 _MAX_ALPN: Final = 512
 
@@ -60,6 +61,50 @@ class Configuration(EngineBase):
         ):
             raise Refused(Refusal.SERVER_ALPN_LIST)
         self._server.policy = self._server.policy._replace(alpn=names)
+
+    def set_tickets(self, count: int, lifetime_s: int = DEFAULT_LIFETIME_S) -> None:
+        """How many tickets a connection is sent, 0 for none and none taken, and their lifetime.
+
+        Read when a connection's handshake ends. Refused: more than 8, or outside 1 s to 7 days.
+        """
+        self._check_open()
+        resumption = self._server.resumption
+        resumption.configure(count, lifetime_s)
+        # A connection may be waiting that was served before tickets were on.
+        drbg = self._drbg_here()
+        if drbg is not None and resumption.ring.now_ms:
+            resumption.at_serve(resumption.ring.now_ms, drbg.fill)
+
+    def set_ticket_keys(self, keys: Sequence[Buffer], now_ms: int) -> None:
+        """Seal tickets with the first of 1 to 4 keys of 32 bytes, and open those of any.
+
+        The engine then rotates no more. A key already held keeps its history and one not listed is
+        overwritten, so the same list changes nothing; a new one that is not the first opens for one
+        lifetime.
+        """
+        self._check_open()
+        self._server.resumption.ring.set_keys(keys, now_ms)
+
+    def rotate_ticket_key(self, now_ms: int) -> None:
+        """Draw a ticket key and seal with it; the one before opens for one lifetime more."""
+        self._check_open()
+        drbg = self._drbg_here()
+        if drbg is None:
+            raise Refused(Refusal.NO_ENTROPY)
+        self._server.resumption.ring.rotate(now_ms, drbg.fill)
+
+    def set_time(self, now_ms: int) -> None:
+        """The time for tickets, which otherwise is that of the last `serve`.
+
+        It only moves forward. The engine's own ticket key is replaced when its lifetime is over.
+        """
+        self._check_open()
+        ring = self._server.resumption.ring
+        drbg = self._drbg_here()
+        if drbg is None or ring.current() is None:
+            ring.advance(now_ms)
+        else:
+            self._server.resumption.at_serve(now_ms, drbg.fill)
 
     def set_resting(self, count: int) -> None:
         """How many idle connections may keep their area until it is wanted; 0 is none."""

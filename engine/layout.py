@@ -75,7 +75,8 @@ CLIENT_SECRET: Final = FINISHED_KEY + MAX_HASH  # client_application_traffic_sec
 MASTER_SECRET: Final = CLIENT_SECRET + MAX_HASH  # kept only while tickets may be sent
 SESSION_ID: Final = MASTER_SECRET + MAX_HASH  # a length, then the first ClientHello's
 FINGERPRINT: Final = SESSION_ID + 40  # of the leaf the ClientHello was answered with
-SCRATCH_END: Final = FINGERPRINT + 32
+LEAF_NOT_AFTER: Final = FINGERPRINT + 32  # when that leaf ends
+SCRATCH_END: Final = LEAF_NOT_AFTER + 8
 
 IN: Final = (SCRATCH_END + 7) & ~7  # one record, as it arrives
 IN_CAP: Final = HEADER + MAX_CIPHERTEXT

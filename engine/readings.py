@@ -21,8 +21,10 @@ from engine.layout import (
     OUT,
     STATE,
     SUITE,
+    VERDICT,
 )
 from engine.refusals import BY_CODE, Refusal
+from engine.tickets import VERDICT_NAMES
 
 
 class Readings(EngineBase):
@@ -70,6 +72,15 @@ class Readings(EngineBase):
         """The connection resumed a session by a ticket."""
         return bool(self._words_of(slot)[FLAGS] & F_RESUMED)
 
+    def ticket_verdict(self, slot: int) -> str:
+        """What became of the tickets that the client offered: "none", "resumed", or why not."""
+        return VERDICT_NAMES[self._words_of(slot)[VERDICT]]
+
+    def ticket_keys(self) -> int:
+        """How many keys open tickets now."""
+        self._check_open()
+        return self._server.resumption.ring.open_keys()
+
     def server_name(self, slot: int) -> bytes | None:
         """The host name the client asked for, lower-cased; None for none."""
         return self._name(slot, NAME, NAME_LEN)
@@ -108,7 +119,9 @@ class Readings(EngineBase):
     def residue(self) -> int:
         """Bytes and objects that clearing left where nothing may be; 0 after every call."""
         self._check_open()
-        return self._pool.residue() + self._server.identities.stray_keys()
+        server = self._server
+        stray = server.identities.stray_keys() + server.resumption.ring.residue()
+        return self._pool.residue() + stray
 
     def _answered(self, slot: int, word: int) -> int:
         words = self._words_of(slot)

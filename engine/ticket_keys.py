@@ -87,7 +87,7 @@ class TicketKeyRing:
 
     def advance(self, now_ms: int) -> None:
         """Move the clock forward; a time before the latest changes nothing."""
-        now_ms = _checked_time(now_ms)
+        now_ms = checked_time(now_ms)
         if now_ms <= self._now_ms:
             return
         self._now_ms = now_ms
@@ -103,7 +103,7 @@ class TicketKeyRing:
 
         `fill` is the source of randomness. It may raise; then nothing has changed.
         """
-        later = max(self._now_ms, _checked_time(now_ms))
+        later = max(self._now_ms, checked_time(now_ms))
         if self._own_key_due(later):
             self.rotate(later, fill)
         else:
@@ -114,7 +114,7 @@ class TicketKeyRing:
 
         `fill` is the source of randomness. It may raise; then nothing has changed.
         """
-        now_ms = _checked_time(now_ms)
+        now_ms = checked_time(now_ms)
         place = self._unused[-1]
         fill(place)
         self._unused.pop()
@@ -132,7 +132,7 @@ class TicketKeyRing:
         `Refused` with `tls-server-ticket-key`, and changes nothing, unless there are 1 to 4
         different keys of 32 bytes.
         """
-        now_ms = _checked_time(now_ms)
+        now_ms = checked_time(now_ms)
         if not 1 <= len(keys) <= RING_SIZE:
             raise Refused(Refusal.SERVER_TICKET_KEY)
         views = [memoryview(key).cast("B") for key in keys]
@@ -212,7 +212,7 @@ class TicketKeyRing:
         self._keys.remove(key)
 
 
-def _checked_time(now_ms: int) -> int:
+def checked_time(now_ms: int) -> int:
     """A time as an int; ValueError when it is no time that a ticket can carry."""
     now_ms = as_int(now_ms)
     if now_ms >= LATEST_MS:

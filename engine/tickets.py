@@ -32,7 +32,6 @@ derived to be sealed, are bytes objects that live as long as the call that made 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256, sha384
 from hmac import compare_digest
 from hmac import digest as hmac_digest
 from operator import index as as_int
@@ -44,6 +43,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from engine import codepoints as c
 from engine.refusals import Refusal, Refused
+from engine.schedule import SUITES, HashSuite, Pads, mac
 from engine.ticket_keys import Buffer, TicketKeyRing
 
 # What became of the tickets that a client offered: a small number for a slot's word, and its name.
@@ -85,14 +85,6 @@ AGE_WINDOW_MS = 30_000
 SALT_LENGTH = 32
 AGE_ADD_LENGTH = 4
 ENTROPY_LENGTH = SALT_LENGTH + AGE_ADD_LENGTH
-
-HASH_OF_SUITE = {
-    c.TLS_AES_128_GCM_SHA256: "sha256",
-    c.TLS_AES_256_GCM_SHA384: "sha384",
-    c.TLS_CHACHA20_POLY1305_SHA256: "sha256",
-}
-HASH_LENGTH = {"sha256": 32, "sha384": 48}
-_EMPTY_HASH = {"sha256": sha256(b"").digest(), "sha384": sha384(b"").digest()}
 
 _VERSION = 1
 _AUTH_NONE = 0
@@ -255,7 +247,7 @@ def judge(ticket: Ticket, obfuscated_age: int, moment: Moment) -> int:
     if ticket.fingerprint != moment.fingerprint:
         return IDENTITY
     # §4.2.11: the PSK belongs to a hash; the suites of one hash share it.
-    if HASH_OF_SUITE[ticket.suite] != HASH_OF_SUITE[moment.suite]:
+    if SUITES[ticket.suite].hash is not SUITES[moment.suite].hash:
         return SUITE
     if ticket.alpn != moment.alpn:
         return ALPN
@@ -293,30 +285,22 @@ def choose(
     return Choice(first, 0, None)
 
 
-def binder(psk: Buffer, hash_name: str, transcript_hash: bytes) -> bytes:
-    """The binder of a resumption PSK over the truncated ClientHello (§4.2.11.2).
+def binder(hash_suite: HashSuite, early: Pads, transcript_hash: bytes) -> bytes:
+    """The binder of a resumption PSK, whose early secret is given, over a truncated ClientHello
+    (§4.2.11.2).
 
     `transcript_hash` covers what came before a second ClientHello, as the synthetic message_hash
     and the HelloRetryRequest, and the ClientHello up to but without its list of binders.
     """
-    length = HASH_LENGTH[hash_name]
-    early_secret = hmac_digest(_ZEROS[:length], psk, hash_name)
-    binder_key = _expand_label(early_secret, hash_name, b"res binder", _EMPTY_HASH[hash_name])
-    finished_key = _expand_label(binder_key, hash_name, b"finished", b"")
-    return hmac_digest(finished_key, transcript_hash, hash_name)
+    key = mac(hash_suite.keyed(mac(early, hash_suite.res_binder)), hash_suite.finished)
+    return hash_suite.finished_mac(key, transcript_hash)
 
 
-def binder_holds(psk: Buffer, hash_name: str, transcript_hash: bytes, offered: Buffer) -> bool:
+def binder_holds(
+    hash_suite: HashSuite, early: Pads, transcript_hash: bytes, offered: Buffer
+) -> bool:
     """Whether `offered` is the binder, compared in constant time; a wrong length never is."""
-    return compare_digest(binder(psk, hash_name, transcript_hash), offered)
-
-
-def resumption_psk(master: Buffer, hash_name: str, index: int) -> bytes:
-    """The PSK of a connection's ticket number `index`, which is also its nonce (§4.6.1).
-
-    `master` is the resumption_master_secret. Tickets of one connection have different PSKs.
-    """
-    return _expand_label(master, hash_name, b"resumption", bytes([index]))
+    return compare_digest(binder(hash_suite, early, transcript_hash), offered)
 
 
 def new_session_ticket(lifetime_s: int, age_add: int, index: int, sealed: bytes) -> bytes:
@@ -337,7 +321,7 @@ def issue(
     ring: TicketKeyRing,
     count: int,
     entropy: Buffer,
-    master: Buffer,
+    secret: Buffer,
     suite: int,
     fingerprint: bytes,
     not_after_ms: int,
@@ -346,8 +330,9 @@ def issue(
 ) -> list[bytes]:
     """The NewSessionTicket messages of a connection whose handshake is complete.
 
-    `entropy` has a salt and a ticket_age_add for each. None are made when there is no key, or when
-    the leaf that the client was shown has less than a second to live: a lifetime of 0 in the
+    `entropy` has a salt and a ticket_age_add for each; `secret` is the resumption_master_secret,
+    from which each ticket gets a PSK of its own (§4.6.1). None are made when there is no key, or
+    when the leaf that the client was shown has less than a second to live: a lifetime of 0 in the
     message would tell the client to discard the ticket at once.
     """
     key = ring.current()
@@ -356,13 +341,14 @@ def issue(
     lifetime_s = (expiry_ms - issue_ms) // 1000
     if key is None or lifetime_s < 1:
         return []
-    hash_name = HASH_OF_SUITE[suite]
+    hash_suite = SUITES[suite].hash
+    master = hash_suite.keyed(secret)
     messages = []
     for index in range(count):
         start = index * ENTROPY_LENGTH
         age_add_at = start + SALT_LENGTH
         age_add = int.from_bytes(entropy[age_add_at : age_add_at + AGE_ADD_LENGTH], "big")
-        psk = bytearray(resumption_psk(master, hash_name, index))
+        psk = bytearray(hash_suite.resumption_psk(master, index))
         ticket = Ticket(issue_ms, expiry_ms, age_add, suite, psk, fingerprint, server_name, alpn)
         sealed = seal(ticket, key.name, key.secret, entropy[start:age_add_at])
         ticket.wipe()
@@ -373,7 +359,7 @@ def issue(
 def _parse(plaintext: bytearray) -> Ticket | None:
     """The fields of a plaintext of at least 91 bytes, or None when it is not exactly a ticket."""
     version, auth, issue_ms, expiry_ms, age_add, suite, psk_length = _HEAD.unpack_from(plaintext)
-    if version != _VERSION or psk_length != HASH_LENGTH.get(HASH_OF_SUITE.get(suite, "")):
+    if version != _VERSION or suite not in SUITES or psk_length != SUITES[suite].hash.size:
         return None
     fingerprint_at = _HEAD.size + psk_length
     name_at = fingerprint_at + _FINGERPRINT_LENGTH + 1
@@ -400,15 +386,3 @@ def _cipher(key: Buffer, salt: Buffer) -> ChaCha20Poly1305:
     """The cipher of one ticket, under a subkey that no other ticket has."""
     extracted = hmac_digest(salt, key, "sha256")
     return ChaCha20Poly1305(hmac_digest(extracted, _SUBKEY_INFO, "sha256"))
-
-
-def _expand_label(secret: Buffer, hash_name: str, label: bytes, context: bytes) -> bytes:
-    """HKDF-Expand-Label of one whole hash (§7.1): a single block, so a single HMAC."""
-    info = b"%b%c%b%c%b\x01" % (
-        HASH_LENGTH[hash_name].to_bytes(2, "big"),
-        6 + len(label),
-        b"tls13 " + label,
-        len(context),
-        context,
-    )
-    return hmac_digest(secret, info, hash_name)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.schedule import SHA256, SHA384, HashSuite
 from engine.ticket_keys import TicketKeyRing
 from engine.tickets import (
     ENTROPY_LENGTH,
@@ -20,7 +21,6 @@ from engine.tickets import (
     expiry,
     issue,
     new_session_ticket,
-    resumption_psk,
 )
 from tests.engine import ticket_format
 
@@ -79,43 +79,49 @@ def second_binder(psk: bytes, hash_name: str, transcript_hash: bytes) -> bytes:
 
 
 def test_the_binder_of_rfc_8448_is_made_and_held() -> None:
-    assert binder(RFC8448_PSK, "sha256", RFC8448_HASH) == RFC8448_BINDER
-    assert binder_holds(RFC8448_PSK, "sha256", RFC8448_HASH, RFC8448_BINDER)
+    early = SHA256.early(RFC8448_PSK)
+    assert binder(SHA256, early, RFC8448_HASH) == RFC8448_BINDER
+    assert binder_holds(SHA256, early, RFC8448_HASH, RFC8448_BINDER)
 
 
-@given(st.sampled_from(["sha256", "sha384"]), st.data())
-def test_a_second_implementation_makes_the_same_binder(hash_name: str, data: st.DataObject) -> None:
-    length = hashlib.new(hash_name).digest_size
+@given(st.sampled_from([SHA256, SHA384]), st.data())
+def test_a_second_implementation_makes_the_same_binder(
+    hash_suite: HashSuite, data: st.DataObject
+) -> None:
+    length = hash_suite.size
     psk = data.draw(st.binary(min_size=length, max_size=length))
     seen = data.draw(st.binary(min_size=length, max_size=length))
-    assert binder(psk, hash_name, seen) == second_binder(psk, hash_name, seen)
+    made = binder(hash_suite, hash_suite.early(psk), seen)
+    assert made == second_binder(psk, hash_suite.name, seen)
 
 
-@pytest.mark.parametrize("hash_name", ["sha256", "sha384"])
-def test_a_binder_of_another_value_or_length_does_not_hold(hash_name: str) -> None:
-    length = hashlib.new(hash_name).digest_size
+@pytest.mark.parametrize("hash_suite", [SHA256, SHA384])
+def test_a_binder_of_another_value_or_length_does_not_hold(hash_suite: HashSuite) -> None:
+    length = hash_suite.size
     psk, seen = bytes(range(length)), b"t" * length
-    right = binder(psk, hash_name, seen)
-    assert binder_holds(bytearray(psk), hash_name, seen, memoryview(right))
+    early = hash_suite.early(bytearray(psk))
+    right = binder(hash_suite, early, seen)
+    assert binder_holds(hash_suite, early, seen, memoryview(right))
     for at in range(length):
         wrong = bytearray(right)
         wrong[at] ^= 0x80
-        assert not binder_holds(psk, hash_name, seen, wrong)
-    assert not binder_holds(psk, hash_name, seen, right[:-1])
-    assert not binder_holds(psk, hash_name, seen, right + b"\0")
-    assert not binder_holds(psk, hash_name, seen, b"")
-    assert not binder_holds(bytes(length), hash_name, seen, right)
-    assert not binder_holds(psk, hash_name, b"u" * length, right)
+        assert not binder_holds(hash_suite, early, seen, wrong)
+    assert not binder_holds(hash_suite, early, seen, right[:-1])
+    assert not binder_holds(hash_suite, early, seen, right + b"\0")
+    assert not binder_holds(hash_suite, early, seen, b"")
+    assert not binder_holds(hash_suite, hash_suite.early(bytes(length)), seen, right)
+    assert not binder_holds(hash_suite, early, b"u" * length, right)
 
 
-@pytest.mark.parametrize(("hash_name", "length"), [("sha256", 32), ("sha384", 48)])
-def test_each_ticket_of_a_connection_has_a_psk_of_its_own(hash_name: str, length: int) -> None:
-    master = MASTER[:length]
-    psks = [resumption_psk(master, hash_name, index) for index in range(MAX_COUNT)]
+@pytest.mark.parametrize("hash_suite", [SHA256, SHA384])
+def test_each_ticket_of_a_connection_has_a_psk_of_its_own(hash_suite: HashSuite) -> None:
+    master = MASTER[: hash_suite.size]
+    keyed = hash_suite.keyed(master)
+    psks = [hash_suite.resumption_psk(keyed, index) for index in range(MAX_COUNT)]
     assert len(set(psks)) == MAX_COUNT
     for index, psk in enumerate(psks):
         nonce = bytes([index])
-        assert psk == ticket_format.expand_label(master, hash_name, "resumption", nonce)
+        assert psk == ticket_format.expand_label(master, hash_suite.name, "resumption", nonce)
 
 
 def test_a_new_session_ticket_is_encoded_without_extensions() -> None:
@@ -164,7 +170,8 @@ def test_an_issued_ticket_resumes() -> None:
         moment = Moment(keys.now_ms, b"server.example", LEAF, 0x1303, b"h2", False)
         choice = choose(keys, True, b"\x01", [(ticket, (4_000 + age_add) % 2**32)], moment)
         assert choice.ticket is not None
-        assert choice.ticket.psk == resumption_psk(MASTER[:32], "sha256", nonce[0])
+        keyed = SHA256.keyed(MASTER[:32])
+        assert choice.ticket.psk == SHA256.resumption_psk(keyed, nonce[0])
 
 
 def test_a_ticket_without_a_name_or_a_protocol_has_neither() -> None:
