@@ -187,7 +187,7 @@ def _skip(area: Area, length: int) -> Refusal | None:
     """Drop a record of early data that was never accepted."""
     words = area.words
     words[SKIPPED] += length
-    return Refusal.EARLY_DATA_SIZE if words[SKIPPED] > MAX_SKIPPED else None
+    return Refusal.SERVER_EARLY_DATA_SIZE if words[SKIPPED] > MAX_SKIPPED else None
 
 
 def _on_protected(
