@@ -39,6 +39,8 @@ class Progress:
 
     def __call__(self, phase: Phase, now: float) -> None:
         """Show the phase, if it is time to."""
+        for name in dict.fromkeys(shard.task.harness for shard in phase.shards):
+            self._sample(name, now, sum(shard.executions for shard in phase.of(name)))
         if not self.next:
             self.next = now + min(self.every, 2.0)
         if now < self.next:
@@ -60,7 +62,7 @@ class Progress:
         for name in names:
             shards = phase.of(name)
             executions = sum(shard.executions for shard in shards)
-            state = f"{self._rate(name, now, executions):,.0f}/s" if shards else "waits"
+            state = f"{self._rate(name):,.0f}/s" if shards else "waits"
             if shards and all(shard.finished for shard in shards):
                 state = "done"
             edges = max((shard.edges for shard in shards), default=0)
@@ -68,15 +70,20 @@ class Progress:
             parts.append(f"{name} {state} {executions:,} runs {edges} edges {finds} finds")
         return " | ".join(parts)
 
-    def _rate(self, name: str, now: float, executions: int) -> float:
+    def _sample(self, name: str, now: float, executions: int) -> None:
         history = self.history.setdefault(name, [])
         # libFuzzer says its count now and then; only a count that moved tells a rate.
         if not history or history[-1][1] != executions:
             history.append((now, executions))
         while len(history) > 2 and history[1][0] < now - WINDOW:
             history.pop(0)
+
+    def _rate(self, name: str) -> float:
+        history = self.history.get(name, [])
+        if len(history) < 2:
+            return 0.0
         (before, first), (after, last) = history[0], history[-1]
-        return (last - first) / (after - before) if after > before else 0.0
+        return (last - first) / (after - before)
 
 
 def clock(seconds: float) -> str:

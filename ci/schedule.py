@@ -35,13 +35,20 @@ def lanes(harnesses: list[str], seconds: float, jobs: int) -> list[list[Slice]]:
             free -= turn
             if free <= ROUNDING:
                 lane, free = lane + 1, seconds
-    longest = {h: max(s.seconds for row in plan for s in row if s.harness == h) for h in harnesses}
-    return [_joined(row, longest) for row in plan]
+    # `max` takes the first of equals, so that of two halves one is the harness's own.
+    best = {
+        h: max((s for row in plan for s in row if s.harness == h), key=_time) for h in harnesses
+    }
+    return [_joined(row, best) for row in plan]
 
 
-def _joined(row: list[Slice], longest: dict[str, float]) -> list[Slice]:
-    """Gives a slice too short to be worth its start to its neighbours, never a harness's all."""
-    kept = [s for s in row if s.seconds >= SHORTEST or s.seconds >= longest[s.harness]]
+def _time(turn: Slice) -> float:
+    return turn.seconds
+
+
+def _joined(row: list[Slice], best: dict[str, Slice]) -> list[Slice]:
+    """Gives a slice too short to be worth its start to its neighbours, never a harness's best."""
+    kept = [s for s in row if s.seconds >= SHORTEST or s is best[s.harness]]
     if not kept:
         return row
     spare = sum(s.seconds for s in row) - sum(s.seconds for s in kept)

@@ -1,0 +1,40 @@
+"""Who fuzzes when."""
+
+import pytest
+
+from ci.schedule import SHORTEST, Slice, lanes
+
+
+def test_two_harnesses_on_two_processes_have_one_each():
+    assert lanes(["a", "b"], 60, 2) == [[Slice("a", 60)], [Slice("b", 60)]]
+
+
+def test_one_harness_has_every_process():
+    assert lanes(["a"], 60, 2) == [[Slice("a", 60)], [Slice("a", 60)]]
+
+
+def test_three_harnesses_on_two_processes_have_forty_seconds_of_sixty_each():
+    first, second = lanes(["a", "b", "c"], 60, 2)
+    assert first == [Slice("a", 40), Slice("b", 20)]
+    assert second == [Slice("b", 20), Slice("c", 40)]
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+@pytest.mark.parametrize("jobs", range(1, 5))
+@pytest.mark.parametrize("seconds", [1, 5, 20, 60])
+def test_no_lane_is_longer_than_the_time_and_no_harness_is_left_out(count, jobs, seconds):
+    names = [f"h{number}" for number in range(count)]
+    plan = lanes(names, seconds, jobs)
+    assert len(plan) == jobs
+    for lane in plan:
+        assert sum(turn.seconds for turn in lane) <= seconds + 1e-3
+    assert {turn.harness for lane in plan for turn in lane} == set(names)
+
+
+def test_a_turn_too_short_to_start_goes_to_its_neighbour():
+    plan = lanes(["a", "b", "c"], 10, 2)
+    for lane in plan:
+        assert sum(turn.seconds for turn in lane) == pytest.approx(10)
+    plan = lanes([f"h{n}" for n in range(9)], 10, 2)
+    turns = [turn for lane in plan for turn in lane]
+    assert len(turns) == 9 and sum(turn.seconds < SHORTEST for turn in turns) <= 1
