@@ -53,7 +53,7 @@ class Configuration(EngineBase):
     def set_alpn(self, protocols: Sequence[bytes | str]) -> None:
         """The application protocols this server speaks, the one it prefers first (RFC 7301)."""
         self._check_open()
-        names = tuple(p.encode("ascii", "replace") if isinstance(p, str) else p for p in protocols)
+        names = tuple(p.encode() if isinstance(p, str) else bytes(p) for p in protocols)
         if (
             any(not 1 <= len(name) <= 255 for name in names)
             or sum(1 + len(name) for name in names) > _MAX_ALPN
@@ -94,17 +94,43 @@ class Configuration(EngineBase):
         self._server.resumption.ring.rotate(now_ms, drbg.fill)
 
     def set_time(self, now_ms: int) -> None:
-        """The time for tickets, which otherwise is that of the last `serve`.
+        """The time for tickets, which otherwise is that of the last `serve`, and for the chains of
+        clients, where it is later than their own `serve`.
 
         It only moves forward. The engine's own ticket key is replaced when its lifetime is over.
         """
         self._check_open()
         ring = self._server.resumption.ring
+        self._server.clients.advance(now_ms)
         drbg = self._drbg_here()
         if drbg is None or ring.current() is None:
             ring.advance(now_ms)
         else:
             self._server.resumption.at_serve(now_ms, drbg.fill)
+
+    def trust_clients(self, pem: bytes) -> int:
+        """Replace the client store with the roots of a PEM bundle; how many they are.
+
+        Refused whole, and the store as it was, for a block that is not a certificate, for none, for
+        more than 32 or more than 32,768 bytes of DER. A chain is judged by the store that is there
+        when it arrives; a program that replaces a store to revoke closes those connections whose
+        `peer_verified` is older than `client_generation`.
+        """
+        self._check_open()
+        return self._server.clients.trust(pem)
+
+    def client_auth_mode(self, mode: int) -> None:
+        """Whether clients are asked for a certificate: 0 no, 1 they may have one, 2 they must.
+
+        For the connections served from now on. 1 and 2 need a store.
+        """
+        self._check_open()
+        self._server.clients.set_mode(mode)
+
+    def client_generation(self) -> int:
+        """How often the client store was replaced; 0 while there is none."""
+        self._check_open()
+        return self._server.clients.generation
 
     def set_resting(self, count: int) -> None:
         """How many idle connections may keep their area until it is wanted; 0 is none."""

@@ -12,6 +12,7 @@ does not fit raises `Malformed`, which the callers in this package turn into `x5
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -32,6 +33,7 @@ EXTENSIONS = 0xA3
 SUBJECT_ALT_NAME = b"\x55\x1d\x11"
 NAME_CONSTRAINTS = b"\x55\x1d\x1e"
 
+_DATE = struct.Struct("4s2s2s2s2s2s")
 EMPTY_NAME = b"\x30\x00"
 
 
@@ -183,9 +185,8 @@ def seconds(tag: int, text: bytes) -> int:
         raise Malformed
     if len(text) != 15 or text[14:] != b"Z" or not text[:14].isdigit():
         raise Malformed
-    digits = text.decode("ascii")
-    parts = (int(digits[0:4]), *(int(digits[i : i + 2]) for i in range(4, 14, 2)))
+    year, month, day, hour, minute, second = (int(d) for d in _DATE.unpack(text[:14]))
     try:
-        return int(datetime(*parts, tzinfo=UTC).timestamp())
+        return int(datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp())
     except ValueError:
         raise Malformed from None

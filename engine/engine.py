@@ -17,6 +17,7 @@ from engine.configuration import Configuration
 from engine.events import END, FAILED, WOULD_BLOCK
 from engine.hardware import has_aes
 from engine.layout import (
+    AUTH_MODE,
     ENTROPY,
     ENTROPY_END,
     ESTABLISHED,
@@ -43,6 +44,7 @@ from engine.layout import (
     WRITE_SEQ,
 )
 from engine.layout import FAILED as STATE_FAILED
+from engine.peers import Peers
 from engine.pool import Area
 from engine.readings import Readings
 from engine.receive import feed as feed_records
@@ -65,7 +67,7 @@ _RECEIVED_FULL: Final = RECEIVED + MAX_PLAINTEXT
 _SIGNING: Final = ("hedged", "deterministic")
 
 
-class Engine(Configuration, Readings):
+class Engine(Configuration, Readings, Peers):
     """All connections of one server: `slots` of them, sharing `areas` of working memory.
 
     An engine belongs to one thread and to the process that seeded it. Times are Unix milliseconds.
@@ -125,6 +127,7 @@ class Engine(Configuration, Readings):
         words = area.words
         words[STATE] = WAIT_CLIENT_HELLO
         words[SERVED_MS] = now_ms
+        words[AUTH_MODE] = self._server.clients.mode
         self._handshakes += 1
 
     def feed(self, slot: int, data: Buffer) -> int:
@@ -191,6 +194,7 @@ class Engine(Configuration, Readings):
                     fail(area, refusal)
             except BaseException as bug:
                 self._broke(slot, area, False, bug)
+        self._pool.mind_leaf(slot, area)
         self._pool.settle(slot, area)
         return length
 
@@ -211,6 +215,7 @@ class Engine(Configuration, Readings):
             self._broke(slot, area, handshaking, bug)
         if handshaking and words[STATE] >= ESTABLISHED:
             self._handshakes -= 1
+        self._pool.mind_leaf(slot, area)
         self._pool.settle(slot, area)
         return taken
 
@@ -323,11 +328,13 @@ class Engine(Configuration, Readings):
             copies.clear_keys(self._pool.core(slot))
             words[STATE] = STATE_FAILED
             words[FAILURE] = Refusal.PEER_CLOSED.code
+            self._pool.forget_peer(slot, words)
             return
         if words[STATE] < ESTABLISHED:
             self._handshakes -= 1
         self._pool.lease(slot)
         fail(area, Refusal.PEER_CLOSED)
+        self._pool.mind_leaf(slot, area)
         self._pool.settle(slot, area)
 
     def drop(self, slot: int) -> None:
@@ -354,6 +361,7 @@ class Engine(Configuration, Readings):
         fail(area, Refusal.INTERNAL_ERROR)
         if handshaking:
             self._handshakes -= 1
+        self._pool.mind_leaf(slot, area)
         self._pool.settle(slot, area)
         traceback.clear_frames(bug.__traceback__)
         raise bug

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine import copies
+from engine.certificates import PublicKey
 from engine.layout import (
     AREA_LEN,
     CORE_LEN,
@@ -37,11 +38,16 @@ from engine.layout import (
     KEYS,
     KEYS_END,
     LEAF,
+    LEAF_LEN,
     OUT,
+    PEER_GENERATION,
+    PEER_NOT_AFTER,
     RECEIVED,
+    ROOM_LEN,
     SCRATCH,
     SCRATCH_END,
     STATE,
+    STORE_GENERATION,
 )
 from engine.schedule import Aead, Transcript
 
@@ -70,6 +76,7 @@ class Area:
         "out_end",
         "out_high",
         "out_start",
+        "peer_key",
         "read_iv",
         "received_end",
         "received_high",
@@ -96,6 +103,7 @@ class Area:
         self.opener: Aead | None = None
         self.sealer: Aead | None = None
         self.transcript: Transcript | None = None
+        self.peer_key: tuple[PublicKey, str] | None = None
         self.read_iv = 0
         self.write_iv = 0
         self.write_limit = 0
@@ -158,9 +166,11 @@ class Pool:
         self._made = 0
         self._core_map = _private_map(slots * CORE_LEN)
         self._area_map = _private_map(areas * AREA_LEN)
+        self._room_map = _private_map(slots * ROOM_LEN)
         self._cores = memoryview(self._core_map)
         self._core_words = self._cores.cast("q")
         self._area_bytes = memoryview(self._area_map)
+        self._rooms = memoryview(self._room_map)
 
     # -- the current core -------------------------------------------------------------------
 
@@ -183,6 +193,40 @@ class Pool:
 
     def state(self, slot: int) -> int:
         return self.words(slot)[STATE]
+
+    # -- rooms ------------------------------------------------------------------------------
+
+    def room(self, slot: int) -> memoryview:
+        """The slot's room for a verified client's leaf."""
+        return self._rooms[slot * ROOM_LEN : (slot + 1) * ROOM_LEN]
+
+    def mind_leaf(self, slot: int, area: Area) -> None:
+        """After a call that read: a verified client's leaf goes to its room, a failed one's is
+        forgotten.
+
+        A leaf larger than a room stays, and keeps its area. One that moved is cleared in the area
+        with the other buffers.
+        """
+        words = area.words
+        length = words[LEAF_LEN]
+        if not length:
+            return
+        if words[STATE] == FAILED:
+            self.forget_peer(slot, words)
+        elif words[FLAGS] & _LEAF == F_CLIENT_CERTIFICATE and length <= ROOM_LEN:
+            self.room(slot)[:length] = area.bytes[LEAF : LEAF + length]
+            words[FLAGS] |= F_LEAF_KEPT
+
+    def forget_peer(self, slot: int, words: memoryview) -> None:
+        """The connection failed or goes: it has no identity, and its room is zero."""
+        length = words[LEAF_LEN]
+        if not length:
+            return
+        if words[FLAGS] & F_LEAF_KEPT:
+            copies.clear(self.room(slot), 0, length)
+        words[FLAGS] &= ~_LEAF
+        words[LEAF_LEN] = words[PEER_NOT_AFTER] = 0
+        words[PEER_GENERATION] = words[STORE_GENERATION] = 0
 
     # -- lease ------------------------------------------------------------------------------
 
@@ -285,6 +329,7 @@ class Pool:
 
     def drop(self, slot: int) -> None:
         """Free a slot: its area cleared, its core zero."""
+        self.forget_peer(slot, self.words(slot))
         area = self.held.get(slot)
         if area is not None:
             self._give_back(slot, area)
@@ -301,6 +346,7 @@ class Pool:
         # Only what was ever written is wiped: the rest would become resident for nothing.
         copies.wipe(self._area_bytes[: self._made * AREA_LEN])
         copies.wipe(self._cores)
+        copies.wipe(self._rooms)
         for area in self.held.values():
             area.words.release()
             area.bytes.release()
@@ -310,9 +356,9 @@ class Pool:
         self.held.clear()
         self.resting.clear()
         self._free.clear()
-        for view in (self._core_words, self._cores, self._area_bytes):
+        for view in (self._core_words, self._cores, self._area_bytes, self._rooms):
             view.release()
-        for memory in (self._core_map, self._area_map):
+        for memory in (self._core_map, self._area_map, self._room_map):
             try:
                 memory.close()
             except BufferError:
@@ -347,6 +393,17 @@ class Pool:
                 state = held.words[STATE]
             if state == FAILED:
                 count += copies.nonzero(self.block(slot)[KEYS:KEYS_END])
+        return count + self._room_residue()
+
+    def _room_residue(self) -> int:
+        """Bytes of rooms that are not the leaf of a live verified connection, or lie past it."""
+        if not copies.nonzero(self._rooms):
+            return 0
+        count = 0
+        for slot in range(self.slots):
+            words = self.words(slot)
+            live = words[STATE] == ESTABLISHED and words[FLAGS] & F_LEAF_KEPT
+            count += copies.nonzero(self.room(slot)[words[LEAF_LEN] if live else 0 :])
         return count
 
 

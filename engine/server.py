@@ -17,6 +17,7 @@ from engine.identities import Identities, Identity
 from engine.layout import (
     ALPN,
     ALPN_LEN,
+    AUTH_MODE,
     CLIENT_SECRET,
     ENTROPY_RANDOM,
     ENTROPY_SHARE,
@@ -36,10 +37,13 @@ from engine.layout import (
     SESSION_ID,
     STATE,
     SUITE,
+    WAIT_CERTIFICATE,
+    WAIT_CERTIFICATE_VERIFY,
     WAIT_CLIENT_HELLO,
     WAIT_FINISHED,
     WAIT_SECOND_CLIENT_HELLO,
 )
+from engine.mutual import ClientAuthentication
 from engine.pool import Area
 from engine.records import (
     made_no_progress,
@@ -75,6 +79,7 @@ class Server:
     ) -> None:
         self.identities = Identities()
         self.resumption = Resumption()
+        self.clients = ClientAuthentication()
         self.policy = Policy(
             c.SUITES_WITH_AES if hardware_aes else c.SUITES_WITHOUT_AES, c.GROUPS
         )
@@ -86,6 +91,12 @@ class Server:
         self._rules: dict[tuple[int, int], Rule] = {
             (WAIT_CLIENT_HELLO, c.CLIENT_HELLO): hello,
             (WAIT_SECOND_CLIENT_HELLO, c.CLIENT_HELLO): hello,
+            (WAIT_CERTIFICATE, c.CERTIFICATE): Rule(
+                0, MAX_BODY, Refusal.X509_CHAIN_TOO_LARGE, False, self.clients.on_certificate
+            ),
+            (WAIT_CERTIFICATE_VERIFY, c.CERTIFICATE_VERIFY): Rule(
+                0, MAX_BODY, Refusal.DECODE_ERROR, False, self.clients.on_certificate_verify
+            ),
             (ESTABLISHED, c.KEY_UPDATE): Rule(
                 1, 1, Refusal.DECODE_ERROR, True, self._on_key_update
             ),
@@ -189,7 +200,9 @@ class Server:
         server_pads = hash_suite.keyed(server_secret)
         master_secret = hash_suite.master(handshake)
         master = hash_suite.keyed(master_secret)
-        proof = self._prove(transcript, choice, identity, matched, resumed)
+        asks = area.words[AUTH_MODE] and resumed is None
+        request = self.clients.request if asks else b""
+        proof = self._prove(transcript, choice, identity, matched, resumed, request)
         if proof is None:
             return Refusal.SERVER_SIGN_CHECK
         finished_key = mac(server_pads, hash_suite.finished)
@@ -210,7 +223,7 @@ class Server:
         set_write_secret(area, suite, server_secret, hash_suite.keyed(server_secret))
         self._expect_finished(area, suite, client_secret, master, flight_hash)
         area.transcript = transcript
-        area.words[STATE] = WAIT_FINISHED
+        area.words[STATE] = WAIT_CERTIFICATE if request else WAIT_FINISHED
         return None
 
     def _prove(
@@ -220,13 +233,15 @@ class Server:
         identity: Identity,
         matched: bool,
         resumed: Resumed | None,
+        request: bytes,
     ) -> bytes | None:
         """EncryptedExtensions, and who the server is, unless a ticket says that already (§2.2)."""
         if resumed is not None:
             start = messages.encrypted_extensions(choice.alpn, False)
             transcript.update(start)
             return start
-        start = messages.encrypted_extensions(choice.alpn, matched) + identity.certificate_message
+        start = messages.encrypted_extensions(choice.alpn, matched)
+        start += request + identity.certificate_message
         transcript.update(start)
         verify = self._certificate_verify(identity, transcript.digest())
         if verify is None:
@@ -286,6 +301,9 @@ class Server:
         )
         if not hmac.compare_digest(expected, message[4:]):
             return Refusal.SERVER_FINISHED
+        refusal = self.clients.on_finished(area)
+        if refusal is not None:
+            return refusal
         secret = block[CLIENT_SECRET : CLIENT_SECRET + size]
         set_read_secret(area, suite, secret, suite.hash.keyed(secret))
         words[FLAGS] &= ~F_EARLY_DATA

@@ -1,0 +1,137 @@
+"""Client authentication in the handshake: asked in the flight, judged message by message.
+
+What the messages are is `engine.clientauth`'s and what a chain is worth is `engine.chains`'; here
+is when each is asked, under which store, and what a connection remembers of it.
+
+A chain is judged by the store that is there when it arrives, and the Finished that completes the
+handshake must find the same one: otherwise a client could hold its Finished past a replacement and
+be established under the store that was withdrawn.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine import chains, clientauth, stores
+from engine.clientauth import OFF, OPTIONAL, REQUIRED
+from engine.layout import (
+    AUTH_MODE,
+    F_CLIENT_CERTIFICATE,
+    FLAGS,
+    LEAF,
+    LEAF_LEN,
+    PEER_GENERATION,
+    PEER_NOT_AFTER,
+    SERVED_MS,
+    STATE,
+    STORE_GENERATION,
+    WAIT_CERTIFICATE_VERIFY,
+    WAIT_FINISHED,
+)
+from engine.pool import Area
+from engine.refusals import Refusal, Refused
+from engine.schedule import Transcript
+from engine.stores import Store
+
+_MODES: Final = (OFF, OPTIONAL, REQUIRED)
+
+
+class ClientAuthentication:
+    """What all connections of a server share: the mode, the store, its generation, a clock."""
+
+    __slots__ = ("clock_ms", "generation", "mode", "request", "store")
+
+    def __init__(self) -> None:
+        self.mode = OFF
+        self.store: Store | None = None
+        self.generation = 0
+        self.clock_ms = 0
+        self.request = b""
+
+    def trust(self, pem: bytes) -> int:
+        """Replace the store; the number of its roots. `Refused` leaves it as it was."""
+        store = stores.load(pem)
+        self.request = clientauth.certificate_request(store.authorities)
+        self.store = store
+        self.generation = stores.next_generation(self.generation)
+        return len(store)
+
+    def set_mode(self, mode: int) -> None:
+        """For the connections served from now on. Without a store nobody could be believed."""
+        if mode not in _MODES:
+            raise ValueError("the mode is 0 (off), 1 (optional) or 2 (required)")
+        if mode != OFF and self.store is None:
+            raise Refused(Refusal.SERVER_CLIENT_STORE)
+        self.mode = mode
+
+    def advance(self, now_ms: int) -> None:
+        """The time, which only moves forward."""
+        self.clock_ms = max(self.clock_ms, now_ms)
+
+    def on_certificate(self, area: Area, message: memoryview) -> Refusal | None:
+        """The client's Certificate (RFC 8446 section 4.4.2): none, or a chain that verifies.
+
+        One that is presented and wrong ends the connection in either mode: "optional" says that a
+        client may have none, not that a bad one counts as none.
+        """
+        words = area.words
+        chain = clientauth.read_certificate(bytes(message[4:]))
+        if isinstance(chain, Refusal):
+            return chain
+        if not chain:
+            if words[AUTH_MODE] == REQUIRED:
+                return Refusal.SERVER_CLIENT_CERT_REQUIRED
+            words[STATE] = WAIT_FINISHED
+        else:
+            store = self.store
+            assert store is not None
+            now = max(words[SERVED_MS], self.clock_ms) // 1000
+            verified = chains.verify(chain, store, now)
+            if isinstance(verified, Refusal):
+                return verified
+            leaf = verified.leaf
+            end = LEAF + len(leaf)
+            area.bytes[LEAF:end] = leaf
+            area.leaf_high = max(area.leaf_high, end)
+            words[LEAF_LEN] = len(leaf)
+            words[PEER_NOT_AFTER] = verified.not_after
+            words[STORE_GENERATION] = self.generation
+            area.peer_key = verified.key, verified.kind
+            words[STATE] = WAIT_CERTIFICATE_VERIFY
+        _transcript(area).update(message)
+        return None
+
+    def on_certificate_verify(self, area: Area, message: memoryview) -> Refusal | None:
+        """The client's CertificateVerify (section 4.4.3): it holds the key of its leaf."""
+        proof = clientauth.read_verify(bytes(message[4:]))
+        if isinstance(proof, Refusal):
+            return proof
+        transcript = _transcript(area)
+        assert area.peer_key is not None
+        key, kind = area.peer_key
+        refusal = clientauth.check_verify(key, kind, proof, transcript.digest())
+        if refusal is not None:
+            return refusal
+        area.peer_key = None
+        transcript.update(message)
+        area.words[STATE] = WAIT_FINISHED
+        return None
+
+    def on_finished(self, area: Area) -> Refusal | None:
+        """The client's Finished has verified: from here on the identity is answered for."""
+        words = area.words
+        if not words[LEAF_LEN]:
+            return None
+        # The same file loaded again counts as another store: they are not compared.
+        if words[STORE_GENERATION] != self.generation:
+            return Refusal.SERVER_CLIENT_STORE_REPLACED
+        words[PEER_GENERATION] = self.generation
+        words[FLAGS] |= F_CLIENT_CERTIFICATE
+        return None
+
+
+def _transcript(area: Area) -> Transcript:
+    transcript = area.transcript
+    assert transcript is not None
+    return transcript
+
