@@ -188,39 +188,22 @@ def _measure(run: Run, progress: Progress, stop: Stop) -> None:
             m.keep_all("it was interrupted")
         return
     progress.say("measuring coverage")
-    _measured(run, run.merges, stop)
-    again = [m for m in run.merges if m.harness in run.measured]
-    again = [m for m in again if run.measured[m.harness].restore]
-    for m in again:
-        m.add(run.measured[m.harness].restore)
-    _measured(run, again, stop)
+    jobs, results = [], {}
     for m in run.merges:
-        got = run.measured.get(m.harness)
-        if got is None:
-            m.keep_all("what it reaches could not be measured")
-        elif lost := got.reach["merged"].lost(got.reach["all"]):
-            m.keep_all(f"it lost {lost} lines and branches")
-            got.reach["merged"] = got.reach["all"]
-
-
-def _measured(run: Run, merges: list[Merge], stop: Stop) -> None:
-    """Measure these merges; what cannot be measured is not in `run.measured` afterwards."""
-    results = {m.harness: run.output.scratch / f"{m.harness}.json" for m in merges}
-    jobs = []
-    for m in merges:
-        run.measured.pop(m.harness, None)
-        groups = {
-            "committed": [m.committed],
-            "merged": [m.merged],
-            "all": [m.committed, *m.sources],
-        }
-        results[m.harness].unlink(missing_ok=True)
+        results[m.harness] = result = run.output.scratch / f"{m.harness}.json"
         log = run.output.shards / f"measure-{m.harness}.log"
-        jobs.append(reach.job(m.harness, groups, results[m.harness], log))
+        jobs.append(reach.job(m.harness, m.committed, m.merged, m.sources, result, log))
     run_all(jobs, run.options.jobs, stop, LEAVES_OUT)
-    for harness, result in results.items():
-        if (measured := reach.read(result)) is not None:
-            run.measured[harness] = measured
+    for m in run.merges:
+        measured = reach.read(results[m.harness])
+        if measured is None:
+            m.keep_all("what it reaches could not be measured")
+            continue
+        run.measured[m.harness] = measured
+        m.add(measured.restored)
+        if lost := measured.reach["merged"].lost(measured.reach["all"]):
+            m.keep_all(f"it lost {lost} lines and branches")
+            measured.reach["merged"] = measured.reach["all"]
 
 
 def _judge(run: Run) -> None:

@@ -1,12 +1,14 @@
 """Line and branch coverage of inputs over the engine, measured in a process of its own.
 
-    python -m ci.measure RESULT.json HARNESS '{"GROUP": ["DIR", ...], ...}'
+    python -m ci.measure RESULT.json HARNESS COMMITTED MERGED [SOURCE...]
 
-Each group's inputs are run without a fuzzer under coverage.py, and the result says which lines and
-branches of `engine/` each group reached, the import's included. libFuzzer's own `cov:` is not
-used: it counts what its instrumentation sees, differs from run to run, and names no line.
+The inputs of the folders are run without a fuzzer under coverage.py, each once, and the result says
+which lines and branches of `engine/` are reached by the committed inputs, by the merged ones, and
+by all that the sources hold. libFuzzer's own `cov:` is not used: it counts what its instrumentation
+sees, differs from run to run, and names no line.
 """
 
+import contextlib
 import importlib
 import json
 import sys
@@ -21,9 +23,11 @@ ROOT = Path(__file__).resolve().parent.parent
 IMPORT = "import"
 
 
-def inputs(folders: list[Path]) -> Iterator[tuple[Path, bytes]]:
-    """Every input of the folders once, by content."""
-    seen: set[bytes] = set()
+COMMITTED, NEW, REST = "committed", "new", "rest"
+
+
+def inputs(folders: list[Path], seen: set[bytes]) -> Iterator[tuple[Path, bytes]]:
+    """Every input of the folders that was not seen yet, once by content."""
     for folder in folders:
         for file in sorted(folder.iterdir()) if folder.is_dir() else ():
             data = file.read_bytes()
@@ -33,7 +37,7 @@ def inputs(folders: list[Path]) -> Iterator[tuple[Path, bytes]]:
 
 
 class Meter:
-    """A harness under coverage.py, one context a group of inputs."""
+    """A harness under coverage.py, with a context for each group of inputs."""
 
     def __init__(self, harness: str) -> None:
         self.cov = coverage.Coverage(
@@ -43,42 +47,36 @@ class Meter:
         self.cov.switch_context(IMPORT)
         self.run: Callable[[bytes], str] = importlib.import_module(f"harnesses.{harness}").run
 
-    def over(self, context: str, folders: list[Path]) -> dict[str, int]:
-        """Run all inputs in one context; how many there were and how many an oracle stopped."""
+    def over(self, context: str, group: list[tuple[Path, bytes]]) -> None:
+        """Run these inputs in one context."""
         self.cov.switch_context(context)
-        results = [self._one(data) for _, data in inputs(folders)]
-        return {"ran": len(results), "broken": results.count(False)}
+        for _, data in group:
+            # What an oracle stops is a finding, counted where findings are; here it is a path.
+            with contextlib.suppress(Exception):
+                self.run(data)
+        self.cov.switch_context(IMPORT)
 
-    def _one(self, data: bytes) -> bool:
-        try:
-            self.run(data)
-        except Exception:
-            # A finding, which is counted where findings are; here it is only a path taken.
-            return False
-        return True
-
-    def restoring(self, whole: str, part: str, folders: list[Path]) -> list[Path]:
-        """Inputs that give `part` back what only `whole` reached: each adds something.
+    def restoring(self, have: list[str], group: list[tuple[Path, bytes]]) -> dict[str, Path]:
+        """Which of the rest give back what the merge lost: the input by its context.
 
         libFuzzer merges by what its instrumentation counts, which is not quite what coverage.py
         counts; so a merge that is right by the one can lose a branch by the other.
         """
-        lost = self._arcs(whole) - self._arcs(part) - self._arcs(IMPORT)
-        kept = []
-        for number, (file, data) in enumerate(inputs(folders)):
+        lost = self._arcs([REST]) - self._arcs(have)
+        kept = {}
+        for number, (file, data) in enumerate(group):
             if not lost:
                 break
-            self.cov.switch_context(f"one-{number}")
-            self._one(data)
-            self.cov.switch_context(IMPORT)
-            if back := lost & self._arcs(f"one-{number}"):
+            context = f"one-{number}"
+            self.over(context, [(file, data)])
+            if back := lost & self._arcs([context]):
                 lost -= back
-                kept.append(file)
+                kept[context] = file
         return kept
 
-    def _arcs(self, context: str) -> set[tuple[str, int, int]]:
+    def _arcs(self, contexts: list[str]) -> set[tuple[str, int, int]]:
         data = self.cov.get_data()
-        data.set_query_context(context)
+        data.set_query_contexts([f"^{name}$" for name in contexts])
         return {(f, a, b) for f in data.measured_files() for a, b in data.arcs(f) or ()}
 
     def report(self, contexts: list[str]) -> dict[str, dict[str, list[Any]]]:
@@ -89,20 +87,28 @@ class Meter:
             return _files(json.loads(file.read_text(encoding="utf-8")))
 
 
-def measure(harness: str, groups: dict[str, list[Path]]) -> dict[str, Any]:
-    """What each group reached, how many inputs it had, and what the merge must be given back."""
+def measure(harness: str, committed: Path, merged: Path, sources: list[Path]) -> dict[str, Any]:
+    """What each group reached, and which inputs the merged ones must be given back."""
     meter = Meter(harness)
-    counts = {group: meter.over(group, folders) for group, folders in groups.items()}
-    restore: list[Path] = []
-    if {"merged", "all"} <= groups.keys():
-        restore = meter.restoring("all", "merged", groups["all"])
+    seen: set[bytes] = set()
+    groups = {
+        COMMITTED: list(inputs([committed], seen)),
+        NEW: list(inputs([merged], seen)),
+        REST: list(inputs(sources, seen)),
+    }
+    for context, group in groups.items():
+        meter.over(context, group)
+    have = [IMPORT, COMMITTED, NEW]
+    restored = meter.restoring(have, groups[REST])
     meter.cov.stop()
     return {
-        "groups": {
-            IMPORT: {"ran": 0, "broken": 0, "files": meter.report([IMPORT])},
-            **{g: {**counts[g], "files": meter.report([IMPORT, g])} for g in groups},
+        "reach": {
+            "import": meter.report([IMPORT]),
+            "committed": meter.report([IMPORT, COMMITTED]),
+            "merged": meter.report([*have, *restored]),
+            "all": meter.report([*have, REST]),
         },
-        "restore": [str(file) for file in restore],
+        "restored": [str(file) for file in restored.values()],
     }
 
 
@@ -116,10 +122,10 @@ def _files(report: dict[str, Any]) -> dict[str, dict[str, list[Any]]]:
 
 def main(argv: list[str]) -> None:
     """Measure, and write the result aside before it is given its name."""
-    result, harness, named = argv
-    groups = {group: [Path(d) for d in folders] for group, folders in json.loads(named).items()}
+    result, harness, committed, merged, *sources = argv
+    measured = measure(harness, Path(committed), Path(merged), [Path(source) for source in sources])
     aside = Path(result + ".part")
-    aside.write_text(json.dumps(measure(harness, groups)), encoding="utf-8")
+    aside.write_text(json.dumps(measured), encoding="utf-8")
     aside.replace(result)
 
 

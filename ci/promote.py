@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ci.exits import Exit, UsageError
 from ci.replay import attempt, committed, load, read_input, read_outcomes
-from harnesses import outcomes
+from harnesses import outcomes, provenance
 from harnesses.outcomes import Outcome
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -31,7 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "established or closed with suite= group= retried= verdict= as they apply",
     )
     parser.add_argument("--name", metavar="N", help="its name in the corpus (default: FILE's)")
-    parser.add_argument("--reason", metavar="R", help="why, or where it is from; kept beside it")
+    parser.add_argument(
+        "--reason",
+        metavar="R",
+        help="why its outcome is right, when that surprises; kept beside it",
+    )
+    parser.add_argument(
+        "--source",
+        default="found by fuzzing",
+        metavar="S",
+        help="where it is from, for corpus/provenance.tsv (default: found by fuzzing)",
+    )
 
 
 def check_outcome(text: str) -> str:
@@ -55,8 +65,9 @@ def run(args: argparse.Namespace) -> int:
     name = args.name or file.name
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name for an input; give one with --name")
-    if args.reason and ("\t" in args.reason or not args.reason.isprintable()):
-        raise UsageError("a reason is one line without tabs")
+    for word, text in (("reason", args.reason), ("source", args.source)):
+        if text is not None and not (text.strip() and text.isprintable()):
+            raise UsageError(f"a {word} is one line of text, without tabs")
     for other in committed(args.harness):
         if other.read_bytes() == data:
             raise UsageError(f"{args.harness} has this input already, as {other.name}")
@@ -71,12 +82,13 @@ def run(args: argparse.Namespace) -> int:
     table[name] = Outcome(right, args.reason or "")
     folder = outcomes.folder(args.harness)
     folder.mkdir(parents=True, exist_ok=True)
-    # First the input, whole or not at all, then its outcome: cut short in between, replay is red
-    # and says which input has none.
+    # First the input, whole or not at all, then what is said of it: cut short in between, replay
+    # is red and says which input has no outcome.
     aside = folder.parent / f".{name}.{os.getpid()}"
     aside.write_bytes(data)
     aside.replace(folder / name)
     outcomes.write(args.harness, table)
+    provenance.write({**provenance.read(), f"{args.harness}/{name}": args.source})
     print(f"corpus/{args.harness}/{name}\t{right}")
     print(f"sha256 {hashlib.sha256(data).hexdigest()}, {len(data)} bytes")
     if right != found:

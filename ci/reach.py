@@ -7,7 +7,7 @@ everything its shards kept; the campaign's figure is the union over its harnesse
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +75,11 @@ class Reach:
 
 @dataclass
 class Measured:
-    """One harness's groups of inputs: what each reached and how many were run."""
+    """What one harness's inputs reach: `import`, `committed`, `merged` and `all`."""
 
-    reach: dict[str, Reach] = field(default_factory=dict)
-    ran: dict[str, int] = field(default_factory=dict)
-    restore: list[Path] = field(default_factory=list)
-    """Inputs that reach what the merge lost."""
+    reach: dict[str, Reach]
+    restored: list[Path]
+    """Inputs that `merged` counts and libFuzzer's merge left out."""
 
 
 def percent(part: int, whole: int) -> float:
@@ -96,10 +95,12 @@ def union(reaches: Iterable[Reach]) -> Reach:
     return total
 
 
-def job(harness: str, groups: dict[str, list[Path]], result: Path, log: Path) -> Job:
-    """The process that measures the groups of one harness."""
-    named = json.dumps({group: [str(folder) for folder in dirs] for group, dirs in groups.items()})
-    return Job([sys.executable, "-m", "ci.measure", str(result), harness, named], log, LIMIT)
+def job(
+    harness: str, committed: Path, merged: Path, sources: list[Path], result: Path, log: Path
+) -> Job:
+    """The process that measures the inputs of one harness."""
+    folders = [str(folder) for folder in (committed, merged, *sources)]
+    return Job([sys.executable, "-m", "ci.measure", str(result), harness, *folders], log, LIMIT)
 
 
 def read(result: Path) -> Measured | None:
@@ -108,11 +109,10 @@ def read(result: Path) -> Measured | None:
         data = json.loads(result.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return None
-    measured = Measured(restore=[Path(file) for file in data["restore"]])
-    for group, got in data["groups"].items():
-        measured.reach[group] = _reach(got["files"])
-        measured.ran[group] = int(got["ran"])
-    return measured
+    return Measured(
+        {group: _reach(files) for group, files in data["reach"].items()},
+        [Path(file) for file in data["restored"]],
+    )
 
 
 def _reach(files: dict[str, Any]) -> Reach:
