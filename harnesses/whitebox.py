@@ -31,14 +31,15 @@ class WriteKey(NamedTuple):
 
 
 def check_zero(engine: Engine) -> None:
-    """`drop`: with every slot free, every byte of every core and area is zero."""
+    """`drop`: with every slot free, every byte of every core, area and room is zero."""
     pool = engine._pool
-    for name, view in (("core", pool._cores), ("area", pool._area_bytes)):
+    maps = (("core", pool._cores), ("area", pool._area_bytes), ("room", pool._rooms))
+    for name, view in maps:
         size = len(view)
         if size not in _zeros:
             _zeros[size] = bytearray(size)
         if _zeros[size] != view:
-            raise Broken("drop", f"every slot is free and a byte of an {name} is not zero")
+            raise Broken("drop", f"every slot is free and a byte of a {name} is not zero")
 
 
 def write_key(engine: Engine, slot: int) -> WriteKey | None:

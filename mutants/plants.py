@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import shutil
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +26,22 @@ FOLDERS = ("engine", "harnesses", "peers")
 FIELDS = ("name", "file", "text", "replacement", "rule", "seen_by")
 
 
+# The kinds of seen_by and how many words follow each: an oracle of a harness on a committed input,
+# or a test by its node id.
+WITNESSES = {"oracle": 3, "test": 1}
+
+
 class PlantError(ValueError):
     """A catalogue entry that cannot be used: a missing field, a stale text, a name used twice."""
 
 
 @dataclass(frozen=True)
 class Plant:
-    """One bug, where it goes, the rule it breaks, and everything that must notice it."""
+    """One bug, where it goes, the rule it breaks, and everything that must notice it.
+
+    A line of `seen_by` is `oracle HARNESS ORACLE INPUT`, a committed input that the harness reports
+    under just that oracle, or `test NODE`, a test that fails.
+    """
 
     name: str
     file: str
@@ -72,12 +81,11 @@ def planted(plant: Plant, root: Path = ROOT) -> str:
     return edited
 
 
-def apply(plant: Plant, dest: Path, *, root: Path = ROOT, folders: Iterable[str] = FOLDERS) -> Path:
-    """Copies the folders a harness needs to `dest`, makes the edit there, and returns `dest`.
+def copy(dest: Path, *, root: Path = ROOT, folders: Iterable[str] = FOLDERS) -> Path:
+    """Copies the folders a harness needs to `dest`, and returns it.
 
     Bytecode is left out: a cached file of the same size and second would hide the edit.
     """
-    edited = planted(plant, root)
     for folder in folders:
         if (root / folder).is_dir():
             shutil.copytree(
@@ -86,11 +94,27 @@ def apply(plant: Plant, dest: Path, *, root: Path = ROOT, folders: Iterable[str]
                 ignore=shutil.ignore_patterns("__pycache__", "*.pyc"),
                 dirs_exist_ok=True,
             )
+    return dest
+
+
+def apply(plant: Plant, dest: Path, *, root: Path = ROOT, folders: Iterable[str] = FOLDERS) -> Path:
+    """Copies the folders to `dest`, makes the edit there and nowhere else, and returns `dest`."""
+    edited = planted(plant, root)
+    copy(dest, root=root, folders=folders)
     target = dest / plant.file
     if not target.is_file():
         raise PlantError(f"{plant.name}: {plant.file} is in none of the copied folders")
     target.write_text(edited, encoding="utf-8")
     return dest
+
+
+def oracle_witnesses(plant: Plant) -> Iterator[tuple[str, str, str]]:
+    """The harness, the oracle and the committed input of each `oracle` line of `seen_by`."""
+    for line in plant.seen_by:
+        kind, *words = line.split(" ")
+        if kind == "oracle":
+            harness, oracle, file = words
+            yield harness, oracle, file
 
 
 def _plant(entry: dict[str, object], path: Path) -> Plant:
@@ -101,6 +125,10 @@ def _plant(entry: dict[str, object], path: Path) -> Plant:
     seen_by = entry["seen_by"]
     if not isinstance(seen_by, list) or not all(isinstance(line, str) for line in seen_by):
         raise PlantError(f"{path.name}: {entry['name']}: seen_by is a list of strings")
+    for line in seen_by:
+        kind, *words = line.split(" ")
+        if WITNESSES.get(kind) != len(words):
+            raise PlantError(f"{path.name}: {entry['name']}: no such seen_by: {line}")
     texts = {field: entry.get(field, "") for field in FIELDS if field != "seen_by"}
     for field, value in texts.items():
         if not isinstance(value, str):
