@@ -101,12 +101,12 @@ class Configuration(EngineBase):
         """
         self._check_open()
         ring = self._server.resumption.ring
-        self._server.clients.advance(now_ms)
         drbg = self._drbg_here()
         if drbg is None or ring.current() is None:
             ring.advance(now_ms)
         else:
             self._server.resumption.at_serve(now_ms, drbg.fill)
+        self._server.clients.advance(now_ms)
 
     def trust_clients(self, pem: bytes) -> int:
         """Replace the client store with the roots of a PEM bundle; how many they are.

@@ -283,14 +283,20 @@ def forget_keys(area: Area) -> None:
     """Clear keys, handshake secrets, and input that will not be read."""
     block = area.bytes
     copies.clear_keys(block)
-    if area.scratch_used:
-        copies.clear(block, SCRATCH, SCRATCH_END)
-        area.scratch_used = False
+    forget_scratch(area)
     copies.clear(block, IN, area.in_high)
     copies.clear(block, HANDSHAKE, area.handshake_high)
     area.in_end = area.in_high = IN
     area.handshake_end = area.handshake_high = HANDSHAKE
     area.forget()
+
+
+def forget_scratch(area: Area) -> None:
+    """Clear what only the handshake needed, and at its end: a connection that is never idle keeps
+    its area, and the client's first traffic secret would undo every KeyUpdate (§4.6.3)."""
+    if area.scratch_used:
+        copies.clear(area.bytes, SCRATCH, SCRATCH_END)
+        area.scratch_used = False
 
 
 def made_no_progress(area: Area) -> bool:

@@ -46,6 +46,7 @@ from engine.layout import (
 from engine.mutual import ClientAuthentication
 from engine.pool import Area
 from engine.records import (
+    forget_scratch,
     made_no_progress,
     queue_plain,
     queue_sealed,
@@ -310,6 +311,8 @@ class Server:
         words[STATE] = ESTABLISHED
         transcript.update(message)
         self.resumption.send(area, transcript)
+        area.transcript = None
+        forget_scratch(area)
         return None
 
     # -- KeyUpdate --------------------------------------------------------------------------
