@@ -129,8 +129,7 @@ def interrupt(signum: int, frame: FrameType | None) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns its exit code; argparse's own usage errors exit with 2 as well."""
-    signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, interrupt)
+    before = {n: signal.signal(n, interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         selected = select(sys.argv[1:] if argv is None else argv)
         if isinstance(selected, str):
@@ -154,3 +153,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # output is pointed elsewhere so that the interpreter's last flush does not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.UNTRUSTED
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

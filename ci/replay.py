@@ -67,10 +67,10 @@ def attempt(run: Callable[[bytes], str], data: bytes) -> tuple[str | None, str]:
     except TooLong:
         return None, f"still running after {INPUT_SECONDS} s"
     except Exception as error:
-        oracle = getattr(error, "oracle", None)
-        name = f"oracle {oracle}" if oracle else type(error).__name__
-        lines = str(error).splitlines()
-        return None, f"{name}: {lines[0] if lines else ''}"
+        said = (str(error).splitlines() or [""])[0]
+        # An oracle names itself in what it says.
+        kind = "oracle " if hasattr(error, "oracle") else f"{type(error).__name__}: "
+        return None, kind + said
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)

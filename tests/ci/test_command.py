@@ -1,0 +1,139 @@
+"""The command line: what it lists, how it ends."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ci import command, doctor
+from ci.command import COMMANDS, main
+from ci.exits import Exit, Interrupted, Untrusted, UsageError
+from ci.process import ROOT
+
+
+def test_help_lists_every_command(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"\n  {name.split(' ')[0]} " in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_exists_and_its_help_has_an_example(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([*name.split(" "), "--help"])
+    assert ended.value.code == 0
+    assert f"example: {COMMANDS[name].example}" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "argv, says",
+    [
+        ([], "no command"),
+        (["frobnicate"], "there is no command 'frobnicate'"),
+        (["bench"], "bench what?"),
+        (["bench", "nothing"], "there is no command 'bench nothing'"),
+        (["fuzz", "nobody", "--seconds", "1"], "there is no harness 'nobody'"),
+        (["campaign", "--harness", "nobody"], "there is no harness 'nobody'"),
+        (["campaign", "--out", "corpus/hello"], "committed corpus"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_2(argv, says, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(argv) == Exit.USAGE
+    err = capsys.readouterr().err
+    assert says in err and err.count("\n") == 1 and err.startswith("residue: ")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["fuzz"],
+        ["fuzz", "hello", "--second", "3"],
+        ["campaign", "--seconds", "0"],
+        ["campaign", "--seconds", "many"],
+        ["campaign", "--jobs", "-1"],
+        ["promote", "file"],
+        ["doctor", "--loud"],
+    ],
+)
+def test_a_wrong_option_is_exit_2(argv, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    assert ended.value.code == Exit.USAGE
+    assert "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "raised, code",
+    [
+        (UsageError("no"), 2),
+        (Untrusted("no"), 3),
+        (Interrupted("SIGTERM"), 130),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_how_a_command_ends_is_its_exit_code(raised, code, monkeypatch, capsys):
+    def run(args):
+        raise raised
+
+    monkeypatch.setattr(doctor, "run", run)
+    assert main(["doctor"]) == code
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_exit_130(number, monkeypatch):
+    monkeypatch.setattr(doctor, "run", lambda args: os.kill(os.getpid(), number) or 0)
+    before = signal.getsignal(number)
+    assert main(["doctor"]) == Exit.INTERRUPTED
+    assert signal.getsignal(number) == before
+
+
+def test_a_reader_that_goes_away_is_no_traceback():
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys\nfrom ci.command import main\nsys.exit(main())",
+            "--help",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    ) as child:
+        child.stdout.close()
+        err = child.stderr.read()
+    assert b"Traceback" not in err and child.returncode in (0, Exit.UNTRUSTED)
+
+
+def test_the_module_and_the_command_are_the_same():
+    said = subprocess.run(
+        [sys.executable, "-m", "ci", "--help"], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert said.stdout == command.usage()
+
+
+def test_every_exit_code_has_its_line_in_the_docs():
+    page = (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8")
+    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    assert listed == {int(code) for code in Exit}
+
+
+def test_the_doctor_says_what_is_here(capsys):
+    assert main(["doctor", "--json"]) == 0
+    facts = {fact["what"]: fact for fact in json.loads(capsys.readouterr().out)}
+    assert facts["cryptography"]["ok"] and facts["checkout"]["value"] == "whole"
+    assert all(fact["off"] for fact in facts.values() if not fact["ok"])
+
+
+def test_the_doctor_says_what_a_missing_package_switches_off(capsys, monkeypatch):
+    monkeypatch.setattr(doctor, "_version", lambda package: None)
+    assert main(["doctor"]) == Exit.UNTRUSTED
+    said = capsys.readouterr()
+    assert "switches off: residue fuzz, residue campaign: pip install -e '.[fuzz]'" in said.out
+    assert "cryptography" in said.err

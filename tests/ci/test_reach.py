@@ -1,0 +1,127 @@
+"""Sets of lines and branches, the floors over them, and the process that measures."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ci import reach
+from ci.floors import Done, coverage_under_floor, under_floor
+from ci.process import ROOT, Stop, run_all
+from ci.reach import Reach
+
+
+def made(lines, branches, of=10):
+    names = [("engine/a.py", str(n)) for n in range(of)]
+    return Reach(
+        frozenset(names[:lines]), frozenset(names), frozenset(names[:branches]), frozenset(names)
+    )
+
+
+def test_the_union_counts_a_line_once():
+    total = reach.union([made(3, 1), made(5, 2)])
+    assert (len(total.lines), len(total.all_lines), total.line_percent) == (5, 10, 50.0)
+    assert total.by_file() == {
+        "engine/a.py": {"lines": 5, "all_lines": 10, "branches": 2, "all_branches": 10}
+    }
+
+
+def test_what_is_lost_is_counted_one_way():
+    assert made(3, 1).lost(made(5, 2)) == 3
+    assert made(5, 2).lost(made(3, 1)) == 0
+
+
+def test_nothing_of_nothing_is_no_coverage():
+    assert Reach().line_percent == 0.0
+    assert coverage_under_floor(Reach())
+
+
+def done(**changes):
+    usual = {
+        "harness": "hello",
+        "executions": 100_000,
+        "seconds": 10.0,
+        "edges": 500,
+        "imported": made(2, 0),
+        "merged": made(8, 6),
+        "gave_up": False,
+    }
+    return Done(**{**usual, **changes})
+
+
+def test_an_ordinary_run_is_over_every_floor():
+    assert under_floor(done()) == []
+    assert coverage_under_floor(made(8, 6)) == []
+
+
+@pytest.mark.parametrize(
+    "changes, says",
+    [
+        ({"executions": 0}, "nothing was executed"),
+        ({"executions": 30}, "fewer than"),
+        ({"gave_up": True}, "given up"),
+        ({"edges": 40}, "not instrumented"),
+        ({"merged": None}, "could not be measured"),
+        ({"merged": made(2, 0)}, "nothing that importing"),
+    ],
+)
+def test_each_floor_can_be_missed(changes, says):
+    (why,) = under_floor(done(**changes))
+    assert why.startswith("hello: ") and says in why
+
+
+@pytest.mark.parametrize("lines, branches", [(4, 9), (9, 2)])
+def test_lines_and_branches_have_a_floor_each(lines, branches):
+    assert len(coverage_under_floor(made(lines, branches))) == 1
+
+
+MEASURE = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from ci import measure
+measure.ROOT = Path(sys.argv[1])
+measure.main(sys.argv[2:])
+"""
+
+ENGINE = """
+def judge(data):
+    if data == b"a":
+        return "a"
+    if data == b"b":
+        return "b"
+    raise ValueError("neither")
+"""
+
+
+def test_a_process_measures_what_each_group_reaches_and_restores_what_the_merge_lost(tmp_path):
+    """Over a tree of its own: three inputs, of which a merge kept the committed one."""
+    for name, text in (("engine", ENGINE), ("harnesses", "")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(text)
+    (tmp_path / "harnesses" / "tiny.py").write_text("import engine\nrun = engine.judge\n")
+    for folder, inputs in (("committed", "a"), ("merged", "a"), ("shard", "abc")):
+        (tmp_path / folder).mkdir()
+        for letter in inputs:
+            (tmp_path / folder / letter).write_bytes(letter.encode())
+    folders = [str(tmp_path / name) for name in ("committed", "merged", "shard")]
+    result = tmp_path / "result.json"
+    subprocess.run(
+        [sys.executable, "-c", MEASURE, str(tmp_path), str(result), "tiny", *folders],
+        check=True,
+        timeout=60,
+        cwd=ROOT,
+    )
+    measured = reach.read(result)
+    got = {group: len(r.lines) for group, r in measured.reach.items()}
+    # Import: the def. "a": two lines more. "b": two lines beyond that; "c": one.
+    assert got == {"import": 1, "committed": 3, "merged": 6, "all": 6}
+    assert sorted(file.name for file in measured.restored) == ["b", "c"]
+    assert measured.reach["merged"].lost(measured.reach["all"]) == 0
+
+
+def test_a_measurement_that_fails_is_none(tmp_path):
+    result = tmp_path / "result.json"
+    job = reach.job("no_such_harness", tmp_path, tmp_path, [], result, tmp_path / "log")
+    run_all([job], 1, Stop(), stops_at=2)
+    assert job.code == 1 and reach.read(result) is None
