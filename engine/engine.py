@@ -57,7 +57,7 @@ from engine.records import (
     seal_in_place,
 )
 from engine.refusals import Refusal, Refused
-from engine.schedule import Buffer
+from engine.schedule import LAST_SEQUENCE, Buffer
 from engine.server import Server
 from engine.ticket_keys import checked_time
 
@@ -150,6 +150,7 @@ class Engine(Configuration, Readings, Peers):
                 and view[1] == 3
                 and (view[3] << 8 | view[4]) == length - HEADER
                 and words[STATE] == ESTABLISHED
+                and words[READ_SEQ] < LAST_SEQUENCE
                 and not words[FLAGS] & F_PEER_CLOSED
                 and area.received_end == RECEIVED
                 and area.in_end == IN

@@ -34,6 +34,7 @@ from engine.layout import (
     MAX_BODY,
     NAME,
     NAME_LEN,
+    RUN,
     SESSION_ID,
     STATE,
     SUITE,
@@ -308,6 +309,7 @@ class Server:
         secret = block[CLIENT_SECRET : CLIENT_SECRET + size]
         set_read_secret(area, suite, secret, suite.hash.keyed(secret))
         words[FLAGS] &= ~F_EARLY_DATA
+        words[RUN] = 0  # what came before a Finished and after it is not in a row
         words[STATE] = ESTABLISHED
         transcript.update(message)
         self.resumption.send(area, transcript)

@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from engine import der
 
 DAY = 86_400
-NOW = 1_780_000_000
+NOW = 1_780_272_000
 AUTO = b"auto"
 
 PrivateKey = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey

@@ -10,7 +10,6 @@ from engine import END, FAILED, WOULD_BLOCK, Engine, Refused
 from engine.layout import CORE_LEN
 from peers.liar import Client
 from peers.liar.identities import NOW_MS
-
 from tests.engine.pairs import ENTROPY, NAME, Pair, engine, identity
 
 

@@ -486,8 +486,9 @@ def test_an_idle_connection_has_no_object_of_its_own() -> None:
         after = tracemalloc.take_snapshot().filter_traces([own])
     finally:
         tracemalloc.stop()
+    # One object a connection would be 180. `cryptography` keeps some few of its own meanwhile.
     kept = sum(change.count_diff for change in after.compare_to(before, "filename"))
-    assert kept < 20
+    assert kept < 100
 
 
 def test_close_wipes_connections_in_every_state() -> None:
