@@ -50,10 +50,10 @@ class TicketKey:
 
     __slots__ = ("current_since", "drawn", "name", "open_until", "secret")
 
-    def __init__(self, name: bytes, secret: bytearray, drawn: bool, now_ms: int) -> None:
+    def __init__(self, name: bytes, secret: bytearray, now_ms: int) -> None:
         self.name = name
         self.secret = secret
-        self.drawn = drawn
+        self.drawn = True
         self.current_since = now_ms
         # Meaningless, and not read, while the key is the current one.
         self.open_until = 0
@@ -122,7 +122,7 @@ class TicketKeyRing:
         self._retire_current()
         if len(self._keys) == RING_SIZE:
             self._remove(self._keys[-1])
-        self._keys.insert(0, TicketKey(key_name(place), place, True, self._now_ms))
+        self._keys.insert(0, TicketKey(key_name(place), place, self._now_ms))
 
     def set_keys(self, keys: Sequence[Buffer], now_ms: int) -> None:
         """Hold exactly `keys`, the first current, and leave their rotation to the program.
@@ -203,7 +203,7 @@ class TicketKeyRing:
         """Copy a supplied key into an unused place."""
         place = self._unused.pop()
         place[:] = secret
-        return TicketKey(name, place, False, self._now_ms)
+        return TicketKey(name, place, self._now_ms)
 
     def _remove(self, key: TicketKey) -> None:
         """Overwrite a key and forget it."""

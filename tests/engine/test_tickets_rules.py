@@ -142,6 +142,12 @@ def test_of_two_broken_rules_the_first_in_order_is_the_verdict(first: int) -> No
         assert VERDICT_NAMES[outcome(both)] == VERDICT_NAMES[BROKEN[first][0]]
 
 
+def test_without_a_ticket_taken_no_place_is_told() -> None:
+    assert chosen(sealed(), enabled=False) == Choice(OFF, 0, None)
+    assert chosen(sealed(), modes=b"\x00") == Choice(NO_PSK_DHE_KE, 0, None)
+    assert chosen(sealed(auth=1)) == Choice(AUTH, 0, None)
+
+
 def test_no_offer_has_no_verdict() -> None:
     assert chosen() == Choice(NONE, 0, None)
 
