@@ -1,0 +1,268 @@
+"""Whatever is sent as a chain, the answer comes after bounded work, and nothing is raised."""
+
+import datetime
+import itertools
+import warnings
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import certificates, chains, clientauth, constraints, der, stores
+from engine.refusals import Refusal
+from tests.engine.chain_maker import NOW, authority, edited, key, leaf, name, with_serial
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """The signature checks that were made, counted where they are made."""
+    made = []
+    real = certificates.Certificate.signed_by
+
+    def counted(self, issuer):
+        made.append((self, issuer))
+        return real(self, issuer)
+
+    monkeypatch.setattr(certificates.Certificate, "signed_by", counted)
+    return made
+
+
+def load(*roots):
+    return stores.load(b"".join(root.pem for root in roots))
+
+
+# Work.
+
+
+def test_a_hundred_intermediates_of_one_name_and_key_are_answered_in_eight_checks(checks):
+    # Every one of them can have signed every other and the leaf.
+    top = authority("same")
+    many = [authority("same", top, own=top.key, serial=i + 1) for i in range(100)]
+    own = leaf(top)
+    answer = chains.verify([own.der, *(one.der for one in many)], load(authority("root")), NOW)
+    assert answer == Refusal.X509_CHAIN_TOO_LARGE
+    assert len(checks) == 8
+
+
+def test_a_hundred_intermediates_with_a_root_behind_them_are_answered_at_once(checks):
+    root = authority("root")
+    many = [authority("same", root, own=key("same"), serial=i + 1) for i in range(100)]
+    own = leaf(many[0])
+    answer = chains.verify([own.der, *(one.der for one in many)], load(root), NOW)
+    assert isinstance(answer, chains.Verified)
+    assert len(checks) == 2
+
+
+def test_32_roots_of_one_name_are_answered_in_eight_checks(checks):
+    roots = [authority("same", own=key(f"same {i}"), key_id=None) for i in range(32)]
+    own = leaf(roots[20], issuer_key_id=None)
+    assert chains.verify([own.der], load(*roots), NOW) == Refusal.X509_CHAIN_TOO_LARGE
+    assert len(checks) == 8
+
+
+@pytest.mark.parametrize(("place", "found"), [(7, True), (8, False)])
+def test_the_eighth_check_is_the_last(checks, place, found):
+    roots = [authority("same", own=key(f"same {i}"), key_id=None) for i in range(9)]
+    own = leaf(roots[place], issuer_key_id=None)
+    answer = chains.verify([own.der], load(*roots), NOW)
+    assert isinstance(answer, chains.Verified) == found
+    assert len(checks) == 8
+
+
+def test_the_root_whose_key_identifier_matches_is_tried_first(checks):
+    roots = [authority("same", own=key(f"same {i}")) for i in range(32)]
+    assert isinstance(chains.verify([leaf(roots[31]).der], load(*roots), NOW), chains.Verified)
+    assert len(checks) == 1
+
+
+def test_roots_without_a_key_identifier_come_before_those_with_another(checks):
+    others = [authority("same", own=key(f"same {i}")) for i in range(10)]
+    right = authority("same", own=key("same right"), key_id=None)
+    assert isinstance(chains.verify([leaf(right).der], load(*others, right), NOW), chains.Verified)
+    assert len(checks) == 1
+
+
+def test_a_key_identifier_that_differs_is_a_hint_and_no_more(checks):
+    root = authority("root", key_id=b"one")
+    own = leaf(root, issuer_key_id=b"two")
+    assert isinstance(chains.verify([own.der], load(root), NOW), chains.Verified)
+    assert len(checks) == 1
+
+
+def test_a_root_whose_kind_of_key_cannot_have_signed_costs_no_check(checks):
+    roots = [authority("same", own=key(f"same {i}", "Ed25519"), key_id=None) for i in range(9)]
+    right = authority("same", own=key("same right"), key_id=None)
+    own = leaf(right, issuer_key_id=None)
+    assert isinstance(chains.verify([own.der], load(*roots, right), NOW), chains.Verified)
+    assert len(checks) == 1
+
+
+def test_a_web_of_cross_signed_authorities_is_answered_in_eight_checks(checks):
+    names = ("a", "b", "c", "d")
+    own = [authority(one) for one in names]
+    web = [
+        authority(one, own[j], serial=10 * i + j + 1)
+        for (i, one), j in itertools.product(enumerate(names), range(4))
+        if i != j
+    ]
+    answer = chains.verify([leaf(own[0]).der, *(w.der for w in web)], load(authority("root")), NOW)
+    assert answer == Refusal.X509_CHAIN_TOO_LARGE
+    assert len(checks) == 8
+
+
+def test_names_times_constraints_are_bounded():
+    bases = [x509.DNSName(f"{i}.example") for i in range(600)]
+    root = authority("root", permitted=bases)
+    middle = authority("middle", root, permitted=bases)
+    names = [x509.DNSName("599.example")] * 13
+    few, many = leaf(middle, san=names), leaf(middle, san=[*names, names[0]])
+    store = load(root)
+    assert 2 * 13 * 600 <= constraints.LIMIT < 2 * 14 * 600
+    assert isinstance(chains.verify([few.der, middle.der], store, NOW), chains.Verified)
+    answer = chains.verify([many.der, middle.der], store, NOW)
+    assert answer == Refusal.X509_CHAIN_TOO_LARGE
+
+
+# What is told of several faults.
+
+
+def test_the_likeliest_issuers_fault_is_told():
+    root = authority("root")
+    expired = authority("middle", root, before=NOW - 2, after=NOW - 1)
+    stranger = authority("middle", authority("stranger"))
+    for order in ((expired, stranger), (stranger, expired)):
+        chain = [leaf(expired).der, *(one.der for one in order)]
+        # The stranger's path is a dead end, which is told only when nothing else went wrong.
+        assert chains.verify(chain, load(root), NOW) == Refusal.X509_EXPIRED
+
+
+def test_an_empty_chain_does_not_parse():
+    assert chains.verify([], load(authority("root")), NOW) == Refusal.X509_DECODE
+
+
+# The parser.
+
+
+@pytest.mark.parametrize("serial", [b"\xff", b"\x00", b"\x80\x01"])
+def test_warnings_of_the_parser_change_nothing(serial):
+    root = authority("root")
+    data = edited(leaf(root), root, with_serial(serial))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert isinstance(chains.verify([data], load(root), NOW), chains.Verified)
+    assert not seen
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(chains.verify([data], load(root), NOW), chains.Verified)
+    assert clientauth.serial(data) == serial
+
+
+def test_a_modulus_that_cannot_be_computed_with_verifies_nothing():
+    even = RSAPublicNumbers(65537, (1 << 2047) | 2).public_key()
+    root = authority("root")
+    bad = authority("bad", root, own=key("bad", "RSA-2048"))
+    own = leaf(bad)
+    twin = leaf(root, own=even)
+    broken = certificates.read(twin.der)
+    signed = certificates.read(own.der)
+    assert broken is not None and broken.study() is None
+    assert signed is not None and signed.study() is None
+    assert not signed.signed_by(broken)
+
+
+ROOT = authority("root")
+MIDDLE = authority("middle", ROOT, permitted=[x509.DNSName("example")])
+LEAF = leaf(MIDDLE, name("device", mail="a@b.test"), san=[x509.DNSName("a.example")])
+STORE = load(ROOT)
+
+
+@given(st.lists(st.binary(max_size=64), max_size=5))
+def test_bytes_that_are_no_certificates_raise_nothing(chain):
+    assert chains.verify(chain, STORE, NOW) == Refusal.X509_DECODE
+
+
+@given(st.data())
+def test_damaged_certificates_raise_nothing(data):
+    chain = [bytearray(LEAF.der), bytearray(MIDDLE.der)]
+    for _ in range(data.draw(st.integers(1, 4))):
+        target = chain[data.draw(st.integers(0, 1))]
+        place = data.draw(st.integers(0, len(target) - 1))
+        match data.draw(st.integers(0, 2)):
+            case 0:
+                target[place] = data.draw(st.integers(0, 255))
+            case 1:
+                del target[place : place + data.draw(st.integers(1, 8))]
+            case _:
+                target[place:place] = data.draw(st.binary(min_size=1, max_size=8))
+        if not target:
+            target += b"\0"
+    answer = chains.verify([bytes(one) for one in chain], STORE, NOW)
+    if isinstance(answer, chains.Verified):
+        # Damage to the intermediate alone can pass only where nothing is signed: nowhere.
+        assert (bytes(chain[0]), bytes(chain[1])) == (LEAF.der, MIDDLE.der)
+    else:
+        assert answer.tag.startswith("x509-")
+
+
+@given(st.data())
+def test_damage_that_was_signed_again_raises_nothing(data):
+    # The root's key signs what was damaged, so that the fault is met behind the signature.
+    def damage(tbs):
+        out = bytearray(tbs)
+        for _ in range(data.draw(st.integers(1, 3))):
+            out[data.draw(st.integers(0, len(out) - 1))] = data.draw(st.integers(0, 255))
+        return bytes(out)
+
+    middle = edited(MIDDLE, ROOT, damage)
+    own = edited(LEAF, MIDDLE, damage)
+    for chain in ([LEAF.der, middle], [own, MIDDLE.der]):
+        answer = chains.verify(chain, STORE, NOW)
+        if isinstance(answer, chains.Verified):
+            # What was accepted can be shown: no reading of the identity raises.
+            clientauth.subject(chain[0])
+            clientauth.serial(chain[0])
+            clientauth.alternative_names(chain[0])
+            assert clientauth.not_after(chain[0]) == answer.not_after
+        else:
+            assert answer.tag.startswith("x509-")
+
+
+def test_every_strict_prefix_of_a_certificate_fails_to_parse():
+    for data in (LEAF.der, MIDDLE.der):
+        for end in range(len(data)):
+            assert certificates.read(data[:end]) is None
+
+
+# Dates.
+
+
+@pytest.mark.parametrize(
+    ("tag", "text", "when"),
+    [
+        (der.UTC_TIME, b"491231235959Z", (2049, 12, 31, 23, 59, 59)),
+        (der.UTC_TIME, b"500101000000Z", (1950, 1, 1, 0, 0, 0)),
+        (der.GENERALIZED_TIME, b"20500101000000Z", (2050, 1, 1, 0, 0, 0)),
+        (der.GENERALIZED_TIME, b"99991231235959Z", (9999, 12, 31, 23, 59, 59)),
+    ],
+)
+def test_both_kinds_of_time_are_read(tag, text, when):
+    expected = datetime.datetime(*when, tzinfo=datetime.UTC).timestamp()
+    assert der.seconds(tag, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [
+        (der.INTEGER, b"20500101000000Z"),
+        (der.UTC_TIME, b"20500101000000Z"),
+        (der.GENERALIZED_TIME, b"500101000000Z"),
+        (der.GENERALIZED_TIME, b"20501301000000Z"),
+        (der.GENERALIZED_TIME, b"20500101000000+"),
+        (der.GENERALIZED_TIME, b"2050010100000aZ"),
+    ],
+)
+def test_a_time_that_is_none_is_malformed(tag, text):
+    with pytest.raises(der.Malformed):
+        der.seconds(tag, text)

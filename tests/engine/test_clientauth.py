@@ -1,0 +1,178 @@
+"""A client's Certificate and CertificateVerify as bytes, and the request that asks for them."""
+
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import certificates, clientauth
+from engine.clientauth import Proof
+from engine.refusals import Refusal
+from tests.engine.chain_maker import key
+
+TRANSCRIPT = bytes(range(32))
+
+
+def entry(data, extensions=b""):
+    return len(data).to_bytes(3, "big") + data + len(extensions).to_bytes(2, "big") + extensions
+
+
+def body(*entries, context=b"", declared=None):
+    inside = b"".join(entries)
+    length = len(inside) if declared is None else declared
+    return bytes([len(context)]) + context + length.to_bytes(3, "big") + inside
+
+
+# Certificate.
+
+
+def test_a_chain_is_read_in_its_order():
+    assert clientauth.read_certificate(body()) == []
+    assert clientauth.read_certificate(body(entry(b"a"))) == [b"a"]
+    five = [bytes([65 + i]) * (i + 1) for i in range(5)]
+    assert clientauth.read_certificate(body(*map(entry, five))) == five
+
+
+def test_every_strict_prefix_fails_to_parse():
+    whole = body(entry(b"abc"), entry(b"defg"))
+    for end in range(len(whole)):
+        assert clientauth.read_certificate(whole[:end]) == Refusal.DECODE_ERROR
+
+
+def test_bytes_behind_the_list_fail_to_parse():
+    assert clientauth.read_certificate(body(entry(b"a")) + b"\0") == Refusal.DECODE_ERROR
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        body(entry(b"")),
+        body(entry(b"a"), b"\0\0"),
+        body(b"\0\0\x05ab"),
+        body(b"\0\0\x01a\0"),
+        body(b"\0\0\x01a\0\x01"),
+        body(entry(b"a", b"\0\x05\0")),
+        body(entry(b"a", b"\0\x05\0\x01")),
+        body(entry(b"a", b"\0\x05\0\0\0")),
+        body(entry(b"a"), declared=5),
+        body(entry(b"a"), declared=7),
+    ],
+)
+def test_an_entry_that_does_not_parse(bad):
+    assert clientauth.read_certificate(bad) == Refusal.DECODE_ERROR
+
+
+def test_a_context_is_told_before_what_stands_behind_it():
+    assert (
+        clientauth.read_certificate(body(b"\0", context=b"x")) == Refusal.SERVER_ILLEGAL_PARAMETER
+    )
+    assert clientauth.read_certificate(b"\xff" + bytes(10)) == Refusal.DECODE_ERROR
+
+
+def test_extensions_of_an_entry_were_not_asked_for():
+    for extensions in (b"\0\x05\0\0", b"\0\x05\0\x01x\0\x12\0\0"):
+        for chain in ([entry(b"a", extensions)], [entry(b"a"), entry(b"b", extensions)]):
+            answer = clientauth.read_certificate(body(*chain))
+            assert answer == Refusal.UNSUPPORTED_EXTENSION
+
+
+def test_a_sixth_certificate_and_a_byte_over_the_bound_are_too_large():
+    assert clientauth.read_certificate(body(*[entry(b"a")] * 6)) == Refusal.X509_CHAIN_TOO_LARGE
+    most = body(entry(bytes(clientauth.MESSAGE - 9)))
+    assert len(most) == clientauth.MESSAGE
+    assert clientauth.read_certificate(most) == [bytes(clientauth.MESSAGE - 9)]
+    over = body(entry(bytes(clientauth.MESSAGE - 8)))
+    assert clientauth.read_certificate(over) == Refusal.X509_CHAIN_TOO_LARGE
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_chain_or_a_refusal(data):
+    for read in (clientauth.read_certificate, clientauth.read_verify):
+        answer = read(data)
+        assert isinstance(answer, list | Proof | Refusal)
+
+
+# CertificateVerify.
+
+
+def test_a_proof_is_read_and_its_strict_prefixes_are_not():
+    whole = b"\x04\x03\x00\x05hello"
+    assert clientauth.read_verify(whole) == Proof(0x0403, b"hello")
+    assert clientauth.read_verify(b"\x04\x03\x00\x00") == Proof(0x0403, b"")
+    for end in range(len(whole)):
+        assert clientauth.read_verify(whole[:end]) == Refusal.DECODE_ERROR
+    assert clientauth.read_verify(whole + b"\0") == Refusal.DECODE_ERROR
+
+
+def sign(kind, scheme, content):
+    private = key("leaf", kind)
+    if kind == "Ed25519":
+        return private.sign(content)
+    if kind == "RSA-2048":
+        digest = {4: hashes.SHA256(), 5: hashes.SHA384(), 6: hashes.SHA512()}[scheme & 7]
+        return private.sign(content, padding.PSS(padding.MGF1(digest), digest.digest_size), digest)
+    digest = {0x0403: hashes.SHA256(), 0x0503: hashes.SHA384()}[scheme]
+    return private.sign(content, ec.ECDSA(digest))
+
+
+KINDS = {
+    "P-256": (certificates.P256, [0x0403]),
+    "P-384": (certificates.P384, [0x0503]),
+    "Ed25519": (certificates.ED25519, [0x0807]),
+    "RSA-2048": (certificates.RSA, [0x0804, 0x0805, 0x0806]),
+}
+
+
+@pytest.mark.parametrize("made", KINDS)
+@pytest.mark.parametrize("scheme", clientauth.SCHEMES)
+def test_a_key_proves_itself_under_the_schemes_that_fit_it_and_no_other(made, scheme):
+    kind, fitting = KINDS[made]
+    public = key("leaf", made).public_key()
+    content = clientauth.CONTEXT + TRANSCRIPT
+    if scheme in fitting:
+        signature = sign(made, scheme, content)
+        assert clientauth.check_verify(public, kind, Proof(scheme, signature), TRANSCRIPT) is None
+        for proof, transcript in (
+            (Proof(scheme, signature), TRANSCRIPT[::-1]),
+            (Proof(scheme, signature[:-1]), TRANSCRIPT),
+            (Proof(scheme, signature + b"\0"), TRANSCRIPT),
+            (Proof(scheme, b""), TRANSCRIPT),
+        ):
+            answer = clientauth.check_verify(public, kind, proof, transcript)
+            assert answer == Refusal.BAD_CERTIFICATE_VERIFY
+    else:
+        signature = sign(made, fitting[0], content)
+        answer = clientauth.check_verify(public, kind, Proof(scheme, signature), TRANSCRIPT)
+        assert answer == Refusal.BAD_CERTIFICATE_VERIFY
+
+
+@pytest.mark.parametrize("scheme", [0, 0x0201, 0x0203, 0x0401, 0x0603, 0x0808, 0x0809, 0xFFFF])
+def test_a_scheme_that_was_not_listed_is_told_before_the_signature(scheme):
+    public = key("leaf").public_key()
+    answer = clientauth.check_verify(public, certificates.P256, Proof(scheme, b""), TRANSCRIPT)
+    assert answer == Refusal.SERVER_CLIENT_SIGALG
+
+
+def test_what_is_signed_is_the_clients_context():
+    assert clientauth.CONTEXT == b" " * 64 + b"TLS 1.3, client CertificateVerify\x00"
+
+
+# CertificateRequest.
+
+
+def test_the_request_is_these_bytes():
+    without = bytes.fromhex(
+        "0d00002d 00 002a"
+        " 000d 000e 000c 0403 0503 0807 0804 0805 0806"
+        " 0032 0014 0012 0403 0503 0807 0804 0805 0806 0401 0501 0601"
+    )
+    assert clientauth.certificate_request(b"") == without
+    names = b"\x00\x02\x30\x00"
+    with_names = clientauth.certificate_request(names)
+    assert with_names[-10:] == bytes.fromhex("002f 0006 0004 0002 3000")
+    assert int.from_bytes(with_names[1:4], "big") == len(with_names) - 4
+
+
+def test_the_largest_request_is_as_large_as_the_flight_has_room_for():
+    assert len(clientauth.certificate_request(bytes(8192))) == 4 + 1 + 2 + 18 + 24 + 6 + 8192
