@@ -17,7 +17,7 @@ The rules, and what each stops:
 
 import mmap
 from collections import OrderedDict
-from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 from engine import copies
@@ -377,23 +377,27 @@ class Pool:
         the cores of free slots, and those that an area holds the only copy of; the keys of failed
         connections; objects that a free area still refers to.
         """
-        unmade = self._area_bytes[self._made * AREA_LEN :]
-        count = copies.nonzero(unmade)
+        count = copies.nonzero(self._area_bytes[self._made * AREA_LEN :])
         for area in self._free:
-            count += copies.nonzero(area.bytes) + sum(1 for _ in _objects(area))
-        for area in self.resting.values():
-            count += copies.nonzero(area.bytes[CORE_LEN:])
-        words = self._core_words
-        for slot in range(self.slots):
-            held = self.held.get(slot)
-            state = words[slot * (CORE_LEN // 8) + STATE]
-            if held is not None or state == FREE:
+            count += copies.nonzero(area.bytes) + _objects(area)
+        for area in self.held.values():
+            if area.resting:
+                count += copies.nonzero(area.bytes[CORE_LEN:])
+            elif area.words[STATE] == FAILED:
+                count += copies.nonzero(area.bytes[KEYS:KEYS_END])
+        return count + self._core_residue() + self._room_residue()
+
+    def _core_residue(self) -> int:
+        """Bytes of free slots' cores, of the cores that areas hold, of failed connections' keys."""
+        if not copies.nonzero(self._cores):
+            return 0
+        count = 0
+        for slot, state in enumerate(self._core_words[STATE :: CORE_LEN // 8].tolist()):
+            if state == FREE or slot in self.held:
                 count += copies.nonzero(self.core(slot))
-            if held is not None:
-                state = held.words[STATE]
-            if state == FAILED:
-                count += copies.nonzero(self.block(slot)[KEYS:KEYS_END])
-        return count + self._room_residue()
+            elif state == FAILED:
+                count += copies.nonzero(self.core(slot)[KEYS:KEYS_END])
+        return count
 
     def _room_residue(self) -> int:
         """Bytes of rooms that are not the leaf of a live verified connection, or lie past it."""
@@ -407,9 +411,13 @@ class Pool:
         return count
 
 
-def _objects(area: Area) -> Iterator[str]:
-    """The attributes of a free area that are neither a view nor a number and are not None."""
-    for name in Area.__slots__:
-        value = getattr(area, name)
-        if value is not None and not isinstance(value, (memoryview, int)):
-            yield name
+_values: Final = attrgetter(*Area.__slots__)
+_PLAIN: Final = frozenset({memoryview, int, bool, type(None)})
+
+
+def _objects(area: Area) -> int:
+    """How many attributes of a free area are neither a view nor a number and are not None."""
+    values = _values(area)
+    if _PLAIN.issuperset(map(type, values)):
+        return 0
+    return sum(type(value) not in _PLAIN for value in values)
