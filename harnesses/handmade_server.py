@@ -21,6 +21,7 @@ from . import fixtures, handmade_hello
 from .handmade_hello import AES_256, CHACHA, Case, plain
 from .hello import hello_records
 from .script import (
+    CHECK_SIGNATURE,
     EOF,
     NEIGHBOUR,
     NO_AES,
@@ -32,7 +33,7 @@ from .script import (
 from .script import (
     build as script,
 )
-from .server import AREAS, MAIN_SLOT, SLOTS
+from .server import MAIN_SLOT, SLOTS
 
 Part = bytes | Call
 ESTABLISHED = "established"
@@ -50,7 +51,7 @@ class Talk:
     """A client, the engine it talks to, and all that it sent."""
 
     def __init__(self, aes: bool = True, **options: Any) -> None:
-        self.engine = fixtures.server(SLOTS, AREAS, hardware_aes=aes)
+        self.engine = fixtures.server(SLOTS, 1, hardware_aes=aes)
         self.engine.serve(MAIN_SLOT, fixtures.NOW_MS)
         self.client = Client("harness", **options)
         self.parts: list[Part] = []
@@ -194,6 +195,7 @@ def handshakes() -> dict[str, Case]:
     for code, name in ((c.TLS_AES_256_GCM_SHA384, AES_256), (0x1303, CHACHA)):
         talk = Talk(suites=(code,)).establish()
         done(f"suite-{name[4:11].lower().strip('_')}", talk, f"only {name}", word(name))
+    done("check", Talk().establish(), "the own signature is checked", word(), CHECK_SIGNATURE)
     talk = Talk(False).establish()
     done("no-aes", talk, "ChaCha20 comes first without AES", word(CHACHA), NO_AES)
     for code, name in group.items():

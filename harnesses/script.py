@@ -27,11 +27,13 @@ NO_AES = 0x01
 NO_RESTING = 0x02
 NEIGHBOUR = 0x04
 EOF = 0x08
+CHECK_SIGNATURE = 0x10
 SETTINGS = {
     NO_AES: "the engine prefers ChaCha20, as without AES instructions",
     NO_RESTING: "no connection rests in its area",
     NEIGHBOUR: "another connection is in its handshake and holds an area",
     EOF: "the transport ends after the stream",
+    CHECK_SIGNATURE: "the server checks its signature before it sends it, as it does by default",
 }
 
 
@@ -114,21 +116,6 @@ def recut(script: Script, size: int) -> Script:
         run = b""
         if step is not None and step.call is not Call.FEED_NOTHING:
             steps.append(step)
-    return Script(script.settings, steps)
-
-
-def by_record(script: Script) -> Script:
-    """The same in whole records, as far as the stream has any."""
-    steps: list[Step] = []
-    for step in recut(script, 0).steps:
-        if step.call is not Call.FEED:
-            steps.append(step)
-            continue
-        at = 0
-        while at < len(step.data):
-            end = at + 5 + int.from_bytes(step.data[at + 3 : at + 5])
-            steps.append(Step(Call.FEED, step.data[at:end]))
-            at = end
     return Script(script.settings, steps)
 
 

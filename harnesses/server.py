@@ -1,7 +1,7 @@
 """Harness server: the engine from `serve`, fed in the pieces that the input names.
 
-The engine has more slots than areas, a fixed identity, seed and clock. Up to three connections use
-it; the second's bytes must not depend on what the first sends. The input's format is in
+The engine has more slots than areas, a fixed identity, seed and clock. Up to three connections
+use it; the second's bytes must not depend on what the first sends. The input's format is in
 `harnesses.script`. The engine is made once; each run seeds it again, so that its draws are its own,
 and leaves every slot free.
 
@@ -23,14 +23,24 @@ from . import fixtures
 from .connection import Connection
 from .handmade_hello import plain
 from .oracles import Broken, check_memory, check_work, one_in, records
-from .script import EOF, NEIGHBOUR, NO_AES, NO_RESTING, Call, Script, by_record, parse, recut
+from .script import (
+    CHECK_SIGNATURE,
+    EOF,
+    NEIGHBOUR,
+    NO_AES,
+    NO_RESTING,
+    Call,
+    Script,
+    parse,
+    recut,
+)
 from .whitebox import check_sealed_alert, check_zero, write_key
 
 MAX_LEN = 20_480
 UNKNOWN = "unknown-format"
 """The outcome of an input whose first byte is no version: nothing of it is fed."""
 
-SLOTS, AREAS = 5, 2
+SLOTS = 5
 MAIN_SLOT, NEIGHBOUR_SLOT, NEWCOMER_SLOT = 2, 0, 4
 AGAIN_LIMIT = 3
 
@@ -49,6 +59,7 @@ class Run:
     """One script through an engine, from `serve` to slots that are free again."""
 
     def __init__(self, engine: Engine, script: Script, judged: bool = True) -> None:
+        """Not `judged`, the run is made for what it ends as: no memory is scanned till the end."""
         self.engine = engine
         self.script = script
         self.judged = judged
@@ -56,6 +67,7 @@ class Run:
         self.neighbour: Connection | None = None
         self.newcomer: Connection | None = None
         self.again = 0
+        self.every = False
         self.signed = False
         # What each connection in turn wrote and read, and ended as.
         self.stories: list[tuple[object, ...]] = []
@@ -63,18 +75,20 @@ class Run:
         self.outcome = ""
         self.neighbour_output = b""
 
-    def play(self, keys: bool = False, whole_neighbour: bool = False) -> Run:
-        """Every step and the end. With `keys` the script must be cut in whole records."""
+    def play(self, by_record: bool = False, every: bool = False) -> Run:
+        """Each step, and the end: of the connection in `every` way, and of the neighbour."""
+        self.every = every
+        feed = self._feed_by_record if by_record else self._feed
         engine, settings = self.engine, self.script.settings
         engine.seed(fixtures.SEED)
-        engine.set_resting(0 if settings & NO_RESTING else AREAS)
+        engine.set_resting(0 if settings & NO_RESTING else engine.areas())
         self.connection.serve()
         if settings & NEIGHBOUR:
             self.neighbour = self._start(NEIGHBOUR_SLOT)
             self.neighbour.feed_all(_HELLO[:_HALF])
         for step in self.script.steps:
             if step.call is Call.FEED:
-                self._feed(step.data, keys)
+                feed(step.data)
             else:
                 self._call(step.call)
         if settings & EOF:
@@ -84,7 +98,7 @@ class Run:
         self._leave()
         self._drop_newcomer()
         if self.neighbour is not None:
-            if whole_neighbour:
+            if every:
                 self.neighbour.feed_all(_HELLO[_HALF:])
                 self.neighbour_output = bytes(self.neighbour.output)
             self.neighbour.drop()
@@ -119,19 +133,32 @@ class Run:
             self.connection = self._start(MAIN_SLOT)
         self.connection.drain()
 
-    def _feed(self, data: bytes, keys: bool) -> None:
-        connection = self.connection
-        alive = connection.failure is None
-        key = write_key(self.engine, MAIN_SLOT) if keys and alive else None
-        at = connection.feed_all(data)
+    def _feed(self, data: bytes) -> None:
+        at = self.connection.feed_all(data)
         if at < len(data):
             if self.newcomer is None:
                 raise Broken("stuck", "no area is to be had, and no other connection has it")
             self._drop_newcomer()
-            connection.feed_all(data[at:])
-        failure = connection.failure
-        if key and failure and failure.alert is not None and not connection.closing:
-            check_sealed_alert(key, records(bytes(connection.output))[-1], failure)
+            self.connection.feed_all(data[at:])
+
+    def _feed_by_record(self, data: bytes) -> None:
+        """Feeds whole records while the connection lives, and opens the alert that ends it.
+
+        Nothing but the alert is sealed by the call that fails, so it goes out under the key, and
+        with the number, that are in force before the call.
+        """
+        connection = self.connection
+        at = 0
+        while at < len(data) and not connection.failure:
+            key = write_key(self.engine, MAIN_SLOT)
+            end = at + 5 + int.from_bytes(data[at + 3 : at + 5])
+            self._feed(data[at:end])
+            at = end
+            failure = connection.failure
+            if key and failure and failure.alert is not None and not connection.closing:
+                check_sealed_alert(key, records(bytes(connection.output))[-1], failure)
+        if at < len(data):
+            self._feed(data[at:])
 
     def _newcomer(self) -> None:
         """A connection that starts when it may, and holds its area with half a header."""
@@ -156,19 +183,28 @@ class Run:
         self.signed = self.signed or bool(self.engine.suite(MAIN_SLOT))
         self.stories.append(connection.story())
         self.trails.append(connection.trail)
-        connection.check_end()
+        connection.check_end(every=self.every)
         connection.drop()
 
 
-_engines: dict[bool, Engine] = {}
+_engines: dict[int, Engine] = {}
 
 
 def engine_for(script: Script) -> Engine:
-    """The engine with the script's preference of suites; made once, and anew after a finding."""
-    aes = not script.settings & NO_AES
-    if aes not in _engines:
-        _engines[aes] = fixtures.server(SLOTS, AREAS, hardware_aes=aes)
-    return _engines[aes]
+    """The engine for a script's settings; made once, and anew after a finding.
+
+    It has an area for the neighbour when there is one: with no more areas than connections that
+    hold one, the newcomer always meets a pool that is full or an area in which another rests.
+    """
+    key = script.settings & (NO_AES | NEIGHBOUR | CHECK_SIGNATURE)
+    if key not in _engines:
+        _engines[key] = fixtures.server(
+            SLOTS,
+            2 if key & NEIGHBOUR else 1,
+            hardware_aes=not key & NO_AES,
+            check_signature=bool(key & CHECK_SIGNATURE),
+        )
+    return _engines[key]
 
 
 def run(data: bytes, thorough: bool = False) -> str:
@@ -186,18 +222,18 @@ def run(data: bytes, thorough: bool = False) -> str:
 
 def _judge(engine: Engine, script: Script, data: bytes, thorough: bool) -> str:
     eighth = thorough or one_in(8, data)
-    first = Run(engine, script).play(whole_neighbour=eighth)
+    first = Run(engine, script).play(every=eighth)
     if first.neighbour_output and first.neighbour_output != _alone(script.settings & NO_AES):
         raise Broken("neighbour", "another connection's bytes depend on this one's")
     if eighth or not first.signed:
         for again in recuts(script, data, thorough):
-            second = Run(engine, again).play()
+            second = Run(engine, again, judged=eighth).play()
             if second.stories != first.stories:
                 raise Broken("chunks", _difference(first, second))
             if not _same_path(first.trails, second.trails):
                 raise Broken("chunks", "the events came in another order")
     if eighth and first.signed:
-        whole = Run(engine, by_record(script)).play(keys=True)
+        whole = Run(engine, recut(script, 0)).play(by_record=True)
         if whole.stories != first.stories:
             raise Broken("chunks", "in whole records: " + _difference(first, whole))
     if thorough or one_in(256, data):
@@ -211,7 +247,8 @@ def _judge(engine: Engine, script: Script, data: bytes, thorough: bool) -> str:
 
 def recuts(script: Script, data: bytes, thorough: bool) -> list[Script]:
     """The same bytes in other pieces: joined when the input cuts them, else cut by its own hash."""
-    cut = recut(script, 1 + crc32(data) % max(1, len(data) // 2))
+    # At most some twenty pieces: what is long would otherwise be slow for what is seen in it.
+    cut = recut(script, 1 + len(data) // 20 + crc32(data) % max(1, len(data) // 2))
     joined = recut(script, 0)
     if not thorough:
         return [joined if joined != script else cut]
@@ -243,4 +280,4 @@ def _difference(first: Run, second: Run) -> str:
 def _alone(no_aes: int) -> bytes:
     """What the neighbour is answered while nothing else happens."""
     quiet = Script(NEIGHBOUR | no_aes, [])
-    return Run(engine_for(quiet), quiet).play(whole_neighbour=True).neighbour_output
+    return Run(engine_for(quiet), quiet).play(every=True).neighbour_output
