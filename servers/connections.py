@@ -61,7 +61,7 @@ class Connections:
         self.count = [0] * STAGES
         self._free = 0
         self._unused = 0
-        self._numbers = 0
+        self.numbers = 0  # given out so far
         self._slots = array("i")
 
     def _words(self, column: int) -> memoryview:
@@ -74,8 +74,8 @@ class Connections:
 
     def next_number(self) -> int:
         """The number of the next connection: one for each that was accepted, refused ones too."""
-        self._numbers += 1
-        return self._numbers
+        self.numbers += 1
+        return self.numbers
 
     def full(self) -> bool:
         """Whether no place is left."""

@@ -5,6 +5,7 @@ a line of its own (log injection), nor a control sequence reach the terminal of 
 """
 
 import contextlib
+from collections.abc import Iterator
 from typing import TextIO
 
 from engine.codepoints import GROUP_NAMES, SUITE_NAMES
@@ -30,6 +31,18 @@ class Log:
     def __init__(self, lines: TextIO, faults: TextIO) -> None:
         self._lines = lines
         self._faults = faults
+        self._flushing = True
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Flush once, after many lines: for an end that is in a hurry."""
+        self._flushing = False
+        try:
+            yield
+        finally:
+            self._flushing = True
+            with contextlib.suppress(OSError, ValueError):
+                self._lines.flush()
 
     def listening(self, address: str) -> None:
         self._line(f"listening {address}")
@@ -90,4 +103,5 @@ class Log:
         # A reader of the log that went away must not take the server with it.
         with contextlib.suppress(OSError, ValueError):
             stream.write(text)
-            stream.flush()
+            if self._flushing:
+                stream.flush()

@@ -108,6 +108,10 @@ class Sessions:
             received = self._table.received[slot]
             try:
                 wants = self._transfer.resume(slot, self._table.fd[slot])
+                if wants is Wants.READ:
+                    # Now and not when it is next found readable: by then a handshake of the
+                    # queue has the area.
+                    wants = self._transfer.read(slot, self._table.fd[slot])
                 self._settle(slot, wants, received, now)
             except Exception as error:
                 self._fault(slot, error, now)
@@ -216,9 +220,9 @@ class Sessions:
                 self._close(slot)
 
     def end(self, slot: int, reason: str, now: int) -> None:
-        """End a connection at once, with nothing said."""
+        """End a connection at once, with nothing said. A reason that it already has stays."""
         if self._table.stage[slot] != DRAINING:
-            self._log_closed(slot, reason, now)
+            self._log_closed(slot, self._reasons.get(slot, reason), now)
             self._release(slot)
         self._close(slot)
 
@@ -242,6 +246,7 @@ class Sessions:
 
     def _fault(self, slot: int, error: Exception, now: int) -> None:
         self._log.fault(f"conn {self._table.number[slot]}", error)
+        self._reasons[slot] = "error"
         self.end(slot, "error", now)
 
     # Odds and ends.

@@ -1,5 +1,6 @@
 """A server as an operator runs it, in a process of its own, and the clients that talk to it."""
 
+import contextlib
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 WAIT = 20.0
@@ -21,9 +23,9 @@ class Server:
     def __init__(self, directory: Path, *options: str, port: int = 0) -> None:
         self._lines: list[str] = []
         self._arrived = threading.Condition()
+        command = [sys.executable, "-m", "ci", "serve", "echo", "--port", str(port)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "ci", "serve", "echo"]
-            + ["--port", str(port), "--dir", str(directory), *options],
+            [*command, "--dir", str(directory), *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -115,6 +117,45 @@ def connect(
     plain = raw or dial(port)
     plain.settimeout(WAIT)
     return made.wrap_socket(plain, server_hostname=name, suppress_ragged_eofs=False)
+
+
+def sealed(
+    port: int, made: ssl.SSLContext
+) -> tuple[socket.socket, Callable[[bytes], bytes], Callable[[], bytes]]:
+    """A connection whose records the test sends as it likes: the socket, what makes the bytes of a
+    record from plaintext, and what says close_notify and reads all answers."""
+    plain = dial(port)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = made.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    while True:
+        try:
+            tls.do_handshake()
+            plain.sendall(outgoing.read())
+            break
+        except ssl.SSLWantReadError:
+            plain.sendall(outgoing.read())
+            incoming.write(plain.recv(1 << 16))
+
+    def record(data: bytes) -> bytes:
+        tls.write(data)
+        return outgoing.read()
+
+    def answers() -> bytes:
+        """Say close_notify, then read until the server's."""
+        with contextlib.suppress(ssl.SSLWantReadError):
+            tls.unwrap()
+        plain.sendall(outgoing.read())
+        got = bytearray()
+        while True:
+            try:
+                piece = tls.read(1 << 16)
+                got += piece
+            except ssl.SSLWantReadError:
+                incoming.write(plain.recv(1 << 16))
+            except ssl.SSLZeroReturnError:
+                return bytes(got)
+
+    return plain, record, answers
 
 
 def read(client: ssl.SSLSocket, count: int) -> bytes:

@@ -1,33 +1,55 @@
 """What an operator does: starts, mistakes, reloads, stops."""
 
+import argparse
 import signal
 import socket
 import ssl
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
 from cryptography import x509
 
+from servers import command
 from tests.servers.certificates import write_identity
 from tests.servers.running import WAIT, Server, close, connect, context, dial, echo
 
 
-def refused(*arguments: str) -> str:
-    """Start a server that must not start: its one line on standard error."""
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Starts a server that must not start: its one line on standard error."""
+
+    def start(*arguments: str) -> str:
+        parser = argparse.ArgumentParser(prog="residue serve", allow_abbrev=False)
+        command.add_arguments(parser)
+        try:
+            code = command.run(parser.parse_args(["echo", *arguments]))
+        except SystemExit as usage:
+            code = usage.code
+        out, err = capsys.readouterr()
+        assert code == 2, err
+        assert out == ""
+        lines = [line for line in err.splitlines() if not line.startswith("usage: ")]
+        assert len(lines) == 1, err
+        return lines[0]
+
+    return start
+
+
+def test_what_the_command_refuses_is_its_exit_code(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "ci", "serve", "echo", *arguments],
+        [sys.executable, "-m", "ci", "serve", "echo", "--port", "0", "--dir", str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=WAIT,
         check=False,
     )
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if not line.startswith("usage: ")]
-    assert len(lines) == 1, done.stderr
-    return lines[0]
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"residue serve: cannot read {tmp_path}/chain.pem: No such file or directory\n"
+    )
 
 
 def serial(client: ssl.SSLSocket) -> int:
@@ -51,11 +73,11 @@ def serial(client: ssl.SSLSocket) -> int:
         (["--alpn", "a,,b"], "--alpn a,,b: tls-server-alpn-list"),
     ],
 )
-def test_a_wrong_option_is_one_line_and_exit_code_2(identity, arguments, said):
+def test_a_wrong_option_is_one_line_and_exit_code_2(identity, refused, arguments, said):
     assert said in refused("--port", "0", "--dir", str(identity), *arguments)
 
 
-def test_a_missing_folder_or_file_is_one_line_and_exit_code_2(identity, tmp_path):
+def test_a_missing_folder_or_file_is_one_line_and_exit_code_2(identity, refused, tmp_path):
     assert "there is no such directory" in refused("--port", "0", "--dir", str(tmp_path / "no"))
     assert "chain.pem: No such file" in refused("--port", "0", "--dir", str(tmp_path))
     (tmp_path / "chain.pem").write_bytes((identity / "chain.pem").read_bytes())
@@ -64,7 +86,7 @@ def test_a_missing_folder_or_file_is_one_line_and_exit_code_2(identity, tmp_path
     assert "key.pem: " in refused("--port", "0", "--dir", str(tmp_path))
 
 
-def test_a_file_that_is_not_pem_is_one_line_and_exit_code_2(identity, tmp_path):
+def test_a_file_that_is_not_pem_is_one_line_and_exit_code_2(identity, refused, tmp_path):
     write_identity(tmp_path, "localhost")
     (tmp_path / "chain.pem").write_bytes(b"\x30\x82\x01\x00 not PEM\n")
     assert "tls-server-chain" in refused("--port", "0", "--dir", str(tmp_path))
@@ -73,19 +95,19 @@ def test_a_file_that_is_not_pem_is_one_line_and_exit_code_2(identity, tmp_path):
     assert "tls-server-key-format" in refused("--port", "0", "--dir", str(tmp_path))
 
 
-def test_a_key_of_another_certificate_is_one_line_and_exit_code_2(identity, tmp_path):
+def test_a_key_of_another_certificate_is_one_line_and_exit_code_2(identity, refused, tmp_path):
     write_identity(tmp_path, "localhost")
     (tmp_path / "key.pem").write_bytes((identity / "key.pem").read_bytes())
     assert "tls-server-key-mismatch" in refused("--port", "0", "--dir", str(tmp_path))
 
 
-def test_an_expired_certificate_is_one_line_and_exit_code_2(tmp_path):
+def test_an_expired_certificate_is_one_line_and_exit_code_2(refused, tmp_path):
     write_identity(tmp_path, "localhost", days=-1)
     assert "tls-server-cert-expired" in refused("--port", "0", "--dir", str(tmp_path))
 
 
 @pytest.mark.parametrize("reuse", [False, True])
-def test_a_port_that_something_holds_is_left_alone(identity, reuse):
+def test_a_port_that_something_holds_is_left_alone(identity, refused, reuse):
     with socket.socket() as holder:
         if reuse:
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -172,9 +194,7 @@ def test_a_reload_serves_the_new_certificate_and_keeps_the_old_connection(tmp_pa
         assert echo(before, b"as before") == b"as before"
 
         # Half of a renewal: the chain without its key. The engine refuses the pair.
-        (tmp_path / "main" / "chain.pem").write_bytes(
-            (tmp_path / "main" / "chain.pem").read_bytes() and other_chain(tmp_path)
-        )
+        (tmp_path / "main" / "chain.pem").write_bytes(other_chain(tmp_path))
         server.signal(signal.SIGHUP)
         server.line("reload main refused tls-server-key-mismatch")
         (tmp_path / "main" / "key.pem").unlink()

@@ -1,0 +1,182 @@
+"""A server inside the test's own process and thread, on a clock that the test turns."""
+
+import array
+import fcntl
+import io
+import re
+import select
+import socket
+import ssl
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from engine import Engine
+from servers import sockets
+from servers.echo import Echo
+from servers.log import Log
+from servers.loop import Loop
+from servers.settings import Settings
+from servers.signals import Signals
+
+
+class FakeClock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000
+        # The certificates of the tests are valid now.
+        self._start = time.time_ns() // 1_000_000 - self.now
+
+    def monotonic_ms(self) -> int:
+        return self.now
+
+    def unix_ms(self) -> int:
+        return self._start + self.now
+
+
+class Inside:
+    """The loop, its log, and turns of it."""
+
+    def __init__(self, identity: Path, settings: Settings, engine: Engine | None = None) -> None:
+        self.clock = FakeClock()
+        self.engine = engine or Engine.server(settings.connections, settings.areas)
+        self.engine.seed(bytes(32))
+        self.engine.add_identity(
+            (identity / "chain.pem").read_bytes(),
+            (identity / "key.pem").read_bytes(),
+            ["localhost"],
+            self.clock.unix_ms(),
+        )
+        self.out, self.err = io.StringIO(), io.StringIO()
+        self.signals = Signals()
+        self.reloads = 0
+        listeners = sockets.listen(["127.0.0.1"], 0)
+        self.port = listeners[0].getsockname()[1]
+        self.loop = Loop(
+            self.engine,
+            Echo(),
+            listeners,
+            settings,
+            Log(self.out, self.err),
+            self.signals,
+            self.clock,
+            self._reload,
+        )
+
+    def _reload(self) -> None:
+        self.reloads += 1
+
+    def turn(self, passed: int = 0, turns: int = 3) -> None:
+        """Let time pass, then let the loop do all it can."""
+        self.clock.now += passed
+        for _ in range(turns):
+            self.loop.turn(longest_ms=0)
+
+    def until(self, holds: Callable[[], object]) -> None:
+        """Turn until something holds: on a busy machine even a local byte is on its way a while."""
+        end = time.monotonic() + 20
+        while not holds():
+            assert time.monotonic() < end, self.out.getvalue() + self.err.getvalue()
+            self.loop.turn(longest_ms=1)
+
+    def lines(self, pattern: str = ".+") -> list[str]:
+        return [line for line in self.out.getvalue().splitlines() if re.fullmatch(pattern, line)]
+
+    def dial(self) -> socket.socket:
+        """A connection that the server has accepted and that said nothing."""
+        before = self.loop.table.numbers
+        plain = socket.create_connection(("127.0.0.1", self.port), 10)
+        plain.setblocking(False)
+        self.until(lambda: self.loop.table.numbers > before)
+        self.turn()
+        return plain
+
+    def give(self, plain: socket.socket, data: bytes) -> None:
+        """Send bytes, and let the server work when they are there."""
+        plain.sendall(data)
+        unacknowledged = array.array("i", [1])
+        while unacknowledged[0]:
+            fcntl.ioctl(plain, termios.TIOCOUTQ, unacknowledged)
+        # The kernel acknowledges a moment before it wakes the reader.
+        time.sleep(0.002)
+        self.turn()
+
+    def hang_up(self, plain: socket.socket) -> None:
+        """Close a connection, and let the server find out."""
+        port = plain.getsockname()[1]
+        plain.close()
+        self.until(lambda: self.lines(rf".* peer=127.0.0.1:{port} closed .*"))
+
+    def connect(self) -> "Client":
+        client = Client(self)
+        client.shake_hands()
+        return client
+
+
+class Client:
+    """A TLS client that moves only when the test says so."""
+
+    def __init__(self, inside: Inside) -> None:
+        self._inside = inside
+        self.plain = inside.dial()
+        trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = trusting.wrap_bio(self._incoming, self._outgoing, server_hostname="localhost")
+
+    def shake_hands(self) -> None:
+        before = len(self._inside.lines(".* established .*"))
+        while True:
+            try:
+                self.tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self.give(self._outgoing.read())
+                self.pull()
+        self.give(self._outgoing.read())
+        self._inside.until(lambda: len(self._inside.lines(".* established .*")) > before)
+
+    def record(self, data: bytes) -> bytes:
+        """The bytes of a record, not sent."""
+        self.tls.write(data)
+        return self._outgoing.read()
+
+    def give(self, data: bytes) -> None:
+        self._inside.give(self.plain, data)
+
+    def pull(self) -> None:
+        """Wait for bytes of the server, and hand them to TLS."""
+        self._inside.until(lambda: select.select([self.plain], [], [], 0)[0])
+        piece = self.plain.recv(1 << 16)
+        if piece:
+            self._incoming.write(piece)
+        else:
+            self._incoming.write_eof()
+
+    def read(self, count: int) -> bytes:
+        """Exactly so many bytes."""
+        got = b""
+        while len(got) < count:
+            try:
+                got += self.tls.read(count - len(got))
+            except ssl.SSLWantReadError:
+                self.pull()
+        return got
+
+    def echo(self, data: bytes) -> bytes:
+        self.give(self.record(data))
+        return self.read(len(data))
+
+    def ended_cleanly(self) -> bool:
+        """Whether the server said close_notify, and not only ended the stream."""
+        while True:
+            try:
+                return self.tls.read(1) == b""
+            except ssl.SSLZeroReturnError:
+                return True
+            except ssl.SSLWantReadError:
+                self.pull()
+            except ssl.SSLError:
+                return False
