@@ -35,6 +35,7 @@ LATEST_MS = 1 << 62
 
 _NAME_LABEL = b"cancho tls ticket key name v1"
 _ZEROS = bytes(KEY_LENGTH)
+_BLANK = [_ZEROS] * (RING_SIZE + 1)
 
 Buffer = bytes | bytearray | memoryview
 Fill = Callable[[bytearray], None]
@@ -179,6 +180,8 @@ class TicketKeyRing:
 
     def residue(self) -> int:
         """The bytes that are not zero in places that hold no key in use."""
+        if self._unused == _BLANK[: len(self._unused)]:
+            return 0
         return sum(KEY_LENGTH - place.count(0) for place in self._unused)
 
     def wipe(self) -> None:
