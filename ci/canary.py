@@ -1,8 +1,9 @@
 """The canary: a bug made on purpose, which the campaign's own machinery must find.
 
-A planted fault of the catalogue is applied to a copy of the tree, and the harness is run there over
-the committed inputs as a shard would be, with the same runner, fuzzer, oracles and findings folder.
-If no finding comes of it, then "nothing found" means nothing, and the run is not to be trusted.
+A planted fault of the catalogue is applied to a copy of the tree, and the harness is run there as a
+shard would be, from the committed input that the catalogue names, with the same runner, fuzzer,
+oracles and findings folder. If no finding comes of it, then "nothing found" means nothing, and the
+run is not to be trusted.
 """
 
 import shutil
@@ -17,8 +18,10 @@ from ci.process import TICK, Stop, all_killed, signal_group, spawn
 from mutants import plants
 from mutants.plants import Plant
 
-# The committed inputs trip a canary in the first second; starting takes two.
-LIMIT = 30
+# The named input trips its canary at once; starting takes seconds on a machine under load.
+LIMIT = 60
+# Oracles that look at every input come first: one that looks at a sample may miss the named one.
+PREFERRED = ("residue", "repeat", "refusal", "raised")
 
 
 @dataclass
@@ -27,6 +30,7 @@ class Canary:
 
     harness: str
     plant: Plant | None
+    seed: Path | None = None
     found: bool = False
 
     @property
@@ -39,28 +43,39 @@ class Canary:
         return ""
 
 
-def choose(harness: str, catalogue: tuple[Plant, ...]) -> Canary:
-    """The first planted fault that this harness must see."""
-    seen = (plant for plant in catalogue if harness in plant.seen_by)
-    return Canary(harness, next(seen, None))
+def choose(harness: str, catalogue: tuple[Plant, ...], corpus: Path) -> Canary:
+    """The planted fault for this harness whose oracle is the most direct, and its input."""
+    seen = [
+        (fields[2], plant, corpus / harness / fields[3])
+        for plant in catalogue
+        for fields in (line.split(" ") for line in plant.seen_by)
+        if len(fields) == 4 and fields[:2] == ["oracle", harness]
+    ]
+    if not seen:
+        return Canary(harness, None)
+    rank = {oracle: number for number, oracle in enumerate(PREFERRED)}
+    _, plant, seed = min(seen, key=lambda entry: rank.get(entry[0], len(rank)))
+    return Canary(harness, plant, seed)
 
 
-def fly(canaries: list[Canary], folder: Path, seeds: dict[str, list[Path]], stop: Stop) -> None:
+def fly(canaries: list[Canary], folder: Path, stop: Stop) -> None:
     """Run every canary at once until each is found, the time is up, or a signal comes."""
     children: list[Popen[bytes]] = []
     waiting: list[tuple[Canary, Popen[bytes], Path]] = []
     deadline = time.monotonic() + LIMIT
     with all_killed(children):
         for canary in canaries:
-            if canary.plant is None:
+            if canary.plant is None or canary.seed is None:
                 continue
             here = folder / canary.harness
             tree = plants.apply(canary.plant, here / "tree")
-            for name in ("corpus", "findings"):
+            for name in ("corpus", "findings", "seed"):
                 (here / name).mkdir()
+            if canary.seed.is_file():
+                shutil.copyfile(canary.seed, here / "seed" / canary.seed.name)
             arguments = libfuzzer.fuzz_arguments(
                 output=here / "corpus",
-                seeds=seeds[canary.harness],
+                seeds=[here / "seed"],
                 artifacts=here,
                 dictionary=None,
                 seed=1,

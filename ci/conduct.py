@@ -118,9 +118,9 @@ def _seeds(run: Run, harness: str) -> list[Path]:
 def _fly(run: Run, stop: Stop) -> None:
     try:
         catalogue = plants.load_all()
-        run.canaries = [canary.choose(harness, catalogue) for harness in run.options.harnesses]
-        seeds = {harness: _seeds(run, harness) for harness in run.options.harnesses}
-        canary.fly(run.canaries, run.output.root / "canaries", seeds, stop)
+        corpus = run.options.corpus
+        run.canaries = [canary.choose(name, catalogue, corpus) for name in run.options.harnesses]
+        canary.fly(run.canaries, run.output.root / "canaries", stop)
     except PlantError as error:
         run.untrusted.append(f"the catalogue of planted faults is stale: {error}")
     else:

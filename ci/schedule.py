@@ -8,8 +8,9 @@ sevenths of the time each; one on two has both.
 
 from dataclasses import dataclass
 
-# A slice shorter than this would be spent on starting Python and instrumenting the engine.
-SHORTEST = 2.0
+# Starting Python and instrumenting the engine takes a little over two seconds; a slice that is not
+# longer than that by much would be spent on it.
+SHORTEST = 4.0
 ROUNDING = 1e-6
 
 

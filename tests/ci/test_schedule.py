@@ -32,9 +32,9 @@ def test_no_lane_is_longer_than_the_time_and_no_harness_is_left_out(count, jobs,
 
 
 def test_a_turn_too_short_to_start_goes_to_its_neighbour():
-    plan = lanes(["a", "b", "c"], 10, 2)
+    plan = lanes(["a", "b", "c"], 20, 2)
     for lane in plan:
-        assert sum(turn.seconds for turn in lane) == pytest.approx(10)
-    plan = lanes([f"h{n}" for n in range(9)], 10, 2)
+        assert sum(turn.seconds for turn in lane) == pytest.approx(20)
+    plan = lanes([f"h{n}" for n in range(9)], 20, 2)
     turns = [turn for lane in plan for turn in lane]
     assert len(turns) == 9 and sum(turn.seconds < SHORTEST for turn in turns) <= 1
