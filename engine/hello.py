@@ -46,6 +46,9 @@ MAX_BODY = 16384
 """The longest body that is read. It bounds the reassembly buffer, which a peer could otherwise fill
 with 16 MiB before it says anything of use."""
 
+MIN_BODY = 41
+"""Version, random, an empty session id, one suite, one compression method, no extensions."""
+
 MAX_SESSION_ID = 32
 MAX_NAME = 255
 MAX_IDENTITIES = 4
@@ -53,6 +56,9 @@ MAX_IDENTITIES = 4
 no work beyond its reading."""
 
 MIN_BINDER = 32
+MIN_PRE_SHARED_KEY = 44
+"""A list of one ticket of one byte with its age, and a list of one binder of 32 bytes."""
+
 NULL_COMPRESSION = b"\x00"
 
 _T = TypeVar("_T")
@@ -161,8 +167,7 @@ def parse(body: bytes) -> ClientHello:
     size = len(body)
     if size > MAX_BODY:
         raise HelloFault(Refusal.SERVER_CLIENT_HELLO_LENGTH)
-    # legacy_version (2), random (32), the session id's length (1).
-    if size < 35:
+    if size < MIN_BODY:
         raise HelloFault(_FORMAT)
     hello = ClientHello()
     hello.legacy_version = body[0] << 8 | body[1]
@@ -263,7 +268,7 @@ def _server_name(hello: ClientHello, body: bytes, at: int, end: int) -> None:
     A name of more than 255 bytes is no DNS name and is kept as none: no core has room for it.
     """
     n = end - at - 2
-    if n < 1 or body[at] << 8 | body[at + 1] != n:
+    if n < 3 or body[at] << 8 | body[at + 1] != n:
         raise HelloFault(_FORMAT)
     at += 2
     named = False
@@ -317,7 +322,8 @@ def _key_share(hello: ClientHello, body: bytes, at: int, end: int) -> None:
     groups = []
     shares = hello.shares
     while at < end:
-        if at + 4 > end:
+        # A share is five bytes at least: its group, its length, and a byte.
+        if at + 5 > end:
             raise HelloFault(_FORMAT)
         group, n = _HEADER(body, at)
         at += 4
@@ -337,23 +343,23 @@ def _pre_shared_key(hello: ClientHello, body: bytes, at: int, end: int) -> None:
 
     It must be last because the binders sign everything before them.
     """
-    if at + 2 > end:
+    if end - at < MIN_PRE_SHARED_KEY:
         raise HelloFault(_FORMAT)
     stop = at + 2 + (body[at] << 8 | body[at + 1])
     at += 2
-    if at == stop or stop + 2 > end:
+    # Behind the tickets there is at least the list of one binder, so that a ticket's length,
+    # wherever it begins, is inside the extension.
+    if stop + 3 + MIN_BINDER > end:
         raise HelloFault(_FORMAT)
     identities: list[tuple[bytes, int]] = []
     offered = 0
     while at < stop:
-        if at + 2 > stop:
-            raise HelloFault(_FORMAT)
         n = body[at] << 8 | body[at + 1]
         at += 2
         if n == 0 or at + n + 4 > stop:
             raise HelloFault(_FORMAT)
         if offered < MAX_IDENTITIES:
-            age = int.from_bytes(body[at + n : at + n + 4], "big")
+            age = int.from_bytes(body[at + n : at + n + 4])
             identities.append((body[at : at + n], age))
         offered += 1
         at += n + 4

@@ -130,7 +130,7 @@ class Identities:
             raise IndexError("no such identity")
         old = self._entries[which]
         assert old is not None
-        kept = [name.decode("ascii") for name in old.names] if names is None else names
+        kept = [name.decode() for name in old.names] if names is None else names
         self._place(which, _judge(chain_pem, key_pem, kept, now_ms))
 
     def find(self, server_name: bytes | None) -> tuple[Identity, bool]:
@@ -223,7 +223,8 @@ def _pem_certificates(pem: bytes) -> list[bytes]:
     markers = list(_MARKER.finditer(pem))
     if not markers or len(markers) % 2 or pem.count(_BEGIN) * 2 != len(markers):
         raise Refused(Refusal.SERVER_CHAIN)
-    for begin, end in zip(markers[::2], markers[1::2], strict=True):
+    for at in range(0, len(markers), 2):
+        begin, end = markers[at], markers[at + 1]
         if begin.groups() != (b"BEGIN", b"CERTIFICATE") or end.groups() != (b"END", b"CERTIFICATE"):
             raise Refused(Refusal.SERVER_CHAIN)
         text = b"".join(pem[begin.end() : end.start()].split())
@@ -241,9 +242,9 @@ def _pem_certificates(pem: bytes) -> list[bytes]:
 
 def _certificate_message(chain: list[bytes]) -> bytes:
     """The server's Certificate message (RFC 8446 section 4.4.2): no context, no extensions."""
-    entries = b"".join(len(der).to_bytes(3, "big") + der + b"\x00\x00" for der in chain)
-    body = b"\x00" + len(entries).to_bytes(3, "big") + entries
-    return bytes((CERTIFICATE,)) + len(body).to_bytes(3, "big") + body
+    entries = b"".join(len(der).to_bytes(3) + der + b"\x00\x00" for der in chain)
+    body = b"\x00" + len(entries).to_bytes(3) + entries
+    return bytes((CERTIFICATE,)) + len(body).to_bytes(3) + body
 
 
 # The names.
@@ -275,7 +276,7 @@ def _name(name: str) -> bytes:
     for label in labels:
         if len(label) > MAX_LABEL or _LABEL.fullmatch(label) is None:
             raise Refused(Refusal.SERVER_NAMES)
-    return name.encode("ascii")
+    return name.encode()
 
 
 # The keys.

@@ -91,7 +91,7 @@ def test_a_state_taken_after_a_draw_does_not_hold_the_key_before_it() -> None:
 
 @pytest.mark.parametrize("size", [0, 31, 33, 64])
 def test_a_seed_of_another_length_is_refused(size: int) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="seeded with exactly 32 bytes"):
         Drbg(bytes(size))
 
 
@@ -99,8 +99,9 @@ def test_a_wiped_generator_holds_zeros_and_draws_nothing() -> None:
     generator = Drbg(SEED)
     generator.wipe()
     assert bytes(generator._key) == bytes(32)
+    assert generator._live is False
     for size in (0, 32):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="was wiped"):
             generator.draw(size)
 
 

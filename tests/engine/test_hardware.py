@@ -26,6 +26,7 @@ def asked_anew() -> Iterator[None]:
         ("flags\t\t: fpu sse2 vaes\n", False),
         ("flags: aes\n\nflags: aes\n", True),
         ("flags: aes\n\nflags: fpu\n", False),
+        ("flags\t\t: aes a:b\n", True),
         ("model name: aes\n", False),
         ("", False),
     ],

@@ -110,6 +110,11 @@ def test_what_is_not_sent_is_none() -> None:
         assert getattr(hello, name) is None
 
 
+def test_the_least_hello_is_41_bytes_and_of_tls_1_2() -> None:
+    body = Body(session_id=b"", suites=b"\x13\x01", extensions=None).encode()
+    assert len(body) == 41 and parse(body).suites == (0x1301,)
+
+
 def test_an_empty_list_of_extensions_reads_like_none() -> None:
     assert fields(read(Body())) == fields(read(Body(extensions=None)))
 
@@ -143,10 +148,16 @@ def test_a_server_name_of_255_bytes_is_kept_and_one_of_256_is_none() -> None:
     assert read(GOOD.put(SERVER_NAME, names((0, b"n" * 256)))).server_name is None
 
 
+def test_a_list_of_protocols_is_read_from_one_byte_to_many() -> None:
+    for offered in ([b"h"], [b"p" * 255, b"q" * 200, b"r"]):
+        assert read(GOOD.put(ALPN, protocols(*offered))).alpn == offered
+
+
 def test_names_of_other_types_are_skipped_even_when_empty() -> None:
     sent = names((1, b""), (0, b"a.example"), (255, b"zz"), (1, b""))
     assert read(GOOD.put(SERVER_NAME, sent)).server_name == b"a.example"
-    assert read(GOOD.put(SERVER_NAME, names((1, b"x")))).server_name is None
+    for other in (b"", b"x"):
+        assert read(GOOD.put(SERVER_NAME, names((1, other)))).server_name is None
 
 
 def test_the_first_four_tickets_are_kept_and_the_rest_only_checked() -> None:
@@ -345,6 +356,7 @@ def test_a_list_of_protocols_that_is_empty_cut_or_has_an_empty_name_is_a_format_
         v16(b"\x00\x1d\x00\x21" + SHARE),
         shares((X25519, b"")),
         shares((GREASE, b"")),
+        shares((GREASE, b""), (X25519, SHARE)),
     ],
 )
 def test_a_list_of_shares_that_is_cut_or_has_an_empty_share_is_a_format_error(
@@ -381,6 +393,7 @@ def test_two_shares_of_one_of_our_groups_are_an_illegal_parameter() -> None:
         v16(v16(TICKET) + bytes(4)),
         v16(v16(TICKET) + bytes(4)) + b"\x00",
         tickets([(TICKET, 1)], []),
+        tickets([], [BINDER, BINDER]),
         tickets([(TICKET, 1)], [b"b" * 31]),
         tickets([(TICKET, 1), (TICKET, 1)], [b"b" * 32, b"b" * 31]),
         tickets([(TICKET, 1), (b"", 1)], [BINDER, BINDER]),
@@ -394,6 +407,12 @@ def test_two_shares_of_one_of_our_groups_are_an_illegal_parameter() -> None:
 )
 def test_a_pre_shared_key_that_does_not_parse_is_a_format_error(content: bytes) -> None:
     assert fault(RESUMING.put(PRE_SHARED_KEY, content)) == FORMAT
+
+
+def test_the_least_pre_shared_key_is_44_bytes() -> None:
+    content = tickets([(b"t", 1)], [BINDER])
+    hello = read(RESUMING.put(PRE_SHARED_KEY, content))
+    assert len(content) == 44 and hello.identities == [(b"t", 1)]
 
 
 @pytest.mark.parametrize("length", [32, 48, 255])

@@ -510,7 +510,7 @@ def test_a_refused_replacement_changes_nothing(
 
 @pytest.mark.parametrize("which", [-1, 1, 16])
 def test_an_id_never_given_is_the_callers_mistake(which: int) -> None:
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match=r"^no such identity$"):
         table([]).replace(which, GOOD.chain, GOOD.key, NOW)
 
 
