@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine import FAILED, Engine, Refused
-from peers.liar.conversation import Setup
+from peers.liar.conversation import Setup, Verified
 from peers.liar.identities import NOW_MS
 from peers.liar.transport import Transport
 
@@ -73,7 +73,7 @@ class EngineConnection:
 class EngineServer:
     """``step`` feeds the engine that many bytes at a time, 0 all at once."""
 
-    echoes = True
+    own = True
 
     def __init__(self, step: int = 0, slots: int = 8, areas: int | None = None) -> None:
         self.step = step
@@ -124,6 +124,21 @@ class EngineServer:
         failure = self.engine.failure(transport.slot)
         verdict = self.engine.ticket_verdict(transport.slot)
         return ("" if failure is None else str(failure.value)), str(verdict)
+
+    def verified(self, transport: Transport) -> Verified | None:
+        assert isinstance(transport, EngineConnection)
+        engine, slot = self.engine, transport.slot
+        if not engine.peer_verified(slot):
+            for call in ("certificate", "subject", "serial", "fingerprint", "not_after", "san"):
+                answer = getattr(engine, f"peer_{call}")(slot)
+                assert not answer, f"peer_{call} answers for a client that is not verified"
+            return None
+        return Verified(
+            bytes(engine.peer_certificate(slot) or b""), bytes(engine.peer_subject(slot) or b""),
+            bytes(engine.peer_serial(slot) or b""), bytes(engine.peer_fingerprint(slot) or b""),
+            int(engine.peer_not_after(slot) or 0),
+            tuple((tag, bytes(value)) for tag, value in engine.peer_san(slot) or ()),
+        )  # fmt: skip
 
     def close(self) -> None:
         self.engine.close()

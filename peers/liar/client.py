@@ -33,10 +33,11 @@ Edit = Callable[[Hello], object]
 
 
 class Credential(NamedTuple):
-    """A client's certificates (DER, leaf first) and its key."""
+    """A client's certificates (DER, leaf first), its key, and the scheme it signs with."""
 
     chain: tuple[bytes, ...]
     key: PrivateKey
+    scheme: int | None = None
 
 
 class Client(Observer):
@@ -224,6 +225,7 @@ class Client(Observer):
         *,
         context: str = CLIENT_CONTEXT,
         transcript: bytes | None = None,
+        signer: Callable[[bytes], bytes] | None = None,
         edit: Callable[[bytes], bytes] | None = None,
     ) -> bytes:
         """Our CertificateVerify, over ``transcript`` instead of the true one if given."""
@@ -231,17 +233,16 @@ class Client(Observer):
             assert self.credential is not None
             key = self.credential.key
         if scheme is None:
-            scheme = self._scheme(key)
+            scheme = self.credential.scheme if self.credential else None
+        if scheme is None:
+            scheme = natural_scheme(key)
         assert self.schedule is not None
         covered = digest(self.schedule.hash, self.transcript if transcript is None else transcript)
-        signature = sign(key, scheme, signed_content(context, covered))
+        content = signed_content(context, covered)
+        signature = sign(key, scheme, content) if signer is None else signer(content)
         if edit is not None:
             signature = edit(signature)
         return message(codes.CERTIFICATE_VERIFY, u16(scheme) + vec16(signature))
-
-    def _scheme(self, key: PrivateKey) -> int:
-        """What fits the key and was asked for; what fits it alone when nothing was."""
-        return natural_scheme(key)
 
     def finished_message(
         self,

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from . import identities
 from .client import Client, Edit
@@ -57,13 +57,26 @@ class Setup:
     seeded: bool = True
 
 
+class Verified(NamedTuple):
+    """A verified client as the program sees it."""
+
+    certificate: bytes
+    subject: bytes
+    serial: bytes
+    fingerprint: bytes
+    not_after: int
+    san: tuple[tuple[int, bytes], ...]
+
+
 class Server(Protocol):
     """The other side. `call` reaches its program: "" when taken, the tag when refused.
 
-    A server with a port only raises `NotPlayable` for a setup or a call it cannot have.
+    A server with a port only raises `NotPlayable` for a setup or a call it cannot have. ``own``
+    says that it is this project's engine: it echoes data, and answers for itself in `said` and
+    `verified`.
     """
 
-    echoes: bool
+    own: bool
 
     def prepare(self, setup: Setup, now_ms: int) -> None: ...
 
@@ -73,6 +86,10 @@ class Server(Protocol):
 
     def said(self, transport: Transport) -> tuple[str, str]:
         """The tag the connection failed with and its ticket verdict; "" for what is not known."""
+        ...
+
+    def verified(self, transport: Transport) -> Verified | None:
+        """The client that the server's program is told of, or None."""
         ...
 
     def close(self) -> None: ...
@@ -118,12 +135,12 @@ class Connection:
         return self.flight(edit).finish().echo()
 
     def echo(self, data: bytes = b"ping") -> Connection:
-        """A round trip under the application keys, the server echoing or not."""
+        """A round trip under the application keys; only our own server is known to echo."""
         if self.client.state != "established" or self.transport.ended:
             return self
         before = len(self.client.received)
         self.tell(self.client.send(data))
-        if self.stage.server.echoes and self.client.state == "established":
+        if self.stage.server.own and self.client.state == "established":
             back = bytes(self.client.received[before:])
             if back != data:
                 raise ServerFault("the echo gives back what it was sent", f"{len(back)} bytes")
@@ -157,12 +174,12 @@ class Stage:
         self.connections: list[Connection] = []
         self.answers: list[str] = []
 
-    def connect(self, seed: str = "", **options: Any) -> Connection:
-        """A new connection; ``options`` are `Client`'s."""
+    def connect(self, twin: str = "", **options: Any) -> Connection:
+        """A new connection; ``options`` are `Client`'s. Two of one ``twin`` say the same bytes."""
         count = len(self.connections)
         options.setdefault("now_ms", self.now_ms)
-        options.setdefault("exact", self.server.echoes)
-        client = Client(f"{seed or self.name} {count}", **options)
+        options.setdefault("exact", self.server.own)
+        client = Client(twin or f"{self.name} {count}", **options)
         connection = Connection(self, client, self.server.connect())
         self.connections.append(connection)
         return connection
@@ -304,7 +321,7 @@ def _differences(
         wrong.append(f"the alert is {'sealed' if seen.sealed else 'in the clear'}")
     if outcome.detail:
         wrong.append(outcome.detail)
-    if stage.server.echoes and not wrong:
+    if stage.server.own and not wrong:
         if want.tag != seen.tag:
             wrong.append(f"wanted {want.tag or 'no refusal'}, the engine says {seen.tag or 'none'}")
         if want.verdict and want.verdict != seen.verdict:
@@ -327,6 +344,10 @@ def _fact(name: str, stage: Stage, connection: Connection) -> object:
         return tuple(stage.answers)
     if name == "tickets":
         return len(client.tickets)
+    if name == "verified":
+        return stage.server.verified(connection.transport) is not None
+    if name == "asked":
+        return client.request is not None
     if name == "received":
         return bytes(client.received)
     if name == "updates":

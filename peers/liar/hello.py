@@ -152,9 +152,12 @@ class Hello:
         # What follows the binders is cut too: they are last unless the script says otherwise.
         at = whole.rindex(blank) + len(names)
         truncated = before + whole[:at]
-        for i, offer in enumerate(self.offers):
-            key = binder_key(offer.hash, offer.secret, offer.label)
-            binders[i] = finished_mac(offer.hash, key, digest(offer.hash, truncated))
+        covered = {name: digest(name, truncated) for name in {o.hash for o in self.offers}}
+        made = dict.fromkeys(self.offers, b"")  # hundreds of offers of one ticket are one
+        for o in made:
+            key = binder_key(o.hash, o.secret, o.label)
+            made[o] = finished_mac(o.hash, key, covered[o.hash])
+        binders = [made[o] for o in self.offers]
         if self.edit_binders is not None:
             binders = self.edit_binders(binders)
         body = names + binder_list(binders)
