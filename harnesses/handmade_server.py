@@ -26,6 +26,7 @@ from .script import (
     NEIGHBOUR,
     NO_AES,
     NO_RESTING,
+    STEPS,
     Call,
     code_of,
     feeding,
@@ -93,15 +94,28 @@ class Talk:
 
 
 def compose(parts: Iterable[Part], settings: int = 0) -> bytes:
-    """An input from pieces of a stream and the calls between them, one feed a piece."""
-    stream, steps = b"", b""
-    for part in parts:
-        if isinstance(part, bytes):
-            stream += part
-            steps += feeding(len(part))
-        else:
-            steps += bytes([code_of(part)])
+    """An input from pieces of a stream and the calls between them.
+
+    Each piece is fed by itself, unless that makes too many steps: then neighbours are fed as one.
+    """
+    listed = list(parts)
+    stream = b"".join(part for part in listed if isinstance(part, bytes))
+    steps = _steps(listed)
+    if len(steps) > STEPS:
+        joined: list[Part] = []
+        for part in listed:
+            if joined and isinstance(part, bytes) and isinstance(joined[-1], bytes):
+                joined[-1] += part
+            else:
+                joined.append(part)
+        steps = _steps(joined)
     return script(stream, steps, settings)
+
+
+def _steps(parts: list[Part]) -> bytes:
+    return b"".join(
+        feeding(len(part)) if isinstance(part, bytes) else bytes([code_of(part)]) for part in parts
+    )
 
 
 def clear() -> dict[str, Case]:
@@ -153,7 +167,7 @@ def clear() -> dict[str, Case]:
         ),
     )
     found = {name: Case(compose([data]), outcome, what) for name, data, outcome, what in table}
-    bytewise = bytes([1]) * 255
+    bytewise = bytes([1]) * STEPS
     found["hello-bytewise"] = Case(script(first, bytewise), waiting, "one byte a call")
     found["eof-first"] = Case(compose([], EOF), "tls-peer-closed", "the transport ends at once")
     found["eof-in-hello"] = Case(compose([half], EOF), "tls-peer-closed", "and in a hello")

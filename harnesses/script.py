@@ -2,7 +2,7 @@
 
     byte 0      1, the version of this format
     byte 1      settings, a bit each (SETTINGS)
-    byte 2      n, how many steps follow
+    byte 2      n, how many steps follow, modulo 32
     n bytes     steps
     the rest    the stream: what the client sends
 
@@ -22,6 +22,9 @@ from typing import NamedTuple
 
 VERSION = 1
 HEADER = 3
+STEPS = 31
+"""The most steps: each is a call and all that is checked after it, and a fuzzer would soon keep
+nothing but inputs of two hundred of them."""
 
 NO_AES = 0x01
 NO_RESTING = 0x02
@@ -78,7 +81,7 @@ def parse(data: bytes) -> Script | None:
     """The script of an input; None for an input of no version that is known."""
     if len(data) < HEADER or data[0] != VERSION:
         return None
-    count = data[2]
+    count = data[2] % (STEPS + 1)
     stream = data[HEADER + count :]
     steps = []
     at = 0
@@ -97,6 +100,8 @@ def parse(data: bytes) -> Script | None:
 
 def build(stream: bytes, steps: bytes = b"", settings: int = 0) -> bytes:
     """The input of a stream: what the corpus is made with."""
+    if len(steps) > STEPS:
+        raise ValueError(f"{len(steps)} steps are more than {STEPS}")
     return bytes([VERSION, settings, len(steps)]) + steps + stream
 
 

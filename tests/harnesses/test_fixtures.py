@@ -58,6 +58,12 @@ def test_feeding_steps_add_up(size: int) -> None:
     assert sum(len(step.data) for step in steps.steps) == size
 
 
+def test_more_steps_than_are_read_cannot_be_built() -> None:
+    assert script.parse(script.build(b"", bytes(31))) is not None
+    with pytest.raises(ValueError, match="32 steps"):
+        script.build(b"", bytes(32))
+
+
 @pytest.mark.parametrize("size", [0, 1, 3])
 def test_recutting_moves_no_byte_past_another_call(size: int) -> None:
     whole = script.parse(script.build(b"abcdefgh", bytes([2, 1, 0xF1, 1, 0, 2, 0xF0])))
