@@ -20,8 +20,8 @@ from servers.signals import Signals
 from servers.transfer import Application, Transfer
 
 EVENTS = 256
-SPEAK_MS = 700
-STOP_MS = 1100
+SPEAK_MS = 600
+STOP_MS = 1000
 STOP_LINGER_MS = 300
 """A stop ends within two seconds: so long for saying close_notify, so long for peers to take it,
 and the rest for closing what is left and wiping the engine, on a busy machine."""

@@ -277,7 +277,7 @@ class Sessions:
             alpn=engine.alpn(slot),
             retried=engine.retried(slot),
             resumed=engine.resumed(slot),
-            ticket="none",
+            ticket=engine.ticket_verdict(slot),
             client=None,
             fingerprint=None,
             waited=served - table.arrived[slot],

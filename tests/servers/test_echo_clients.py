@@ -83,6 +83,36 @@ def test_openssl_without_a_name_is_served_the_default(server, identity):
     assert " sni=- alpn=- " in established
 
 
+@needs_openssl
+def test_a_name_is_escaped_in_the_log(server, identity):
+    before = len(server.lines(r".* closed .*"))
+    s_client(server, identity / "chain.pem", "-servername", "A b\nconn 9 closed\\")
+    established, _ = last(server, before + 1)
+    assert r" sni=a\x20b\x0aconn\x209\x20closed\x5c alpn=- " in established
+    assert not server.lines("conn 9 closed.*")
+
+
+@needs_openssl
+def test_openssl_changes_its_keys_and_asks_for_ours(server, identity):
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}"]
+    command += ["-CAfile", str(identity / "chain.pem")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        try:
+            for sent in (b"before\n", b"K\n", b"between\n", b"k\n", b"after\n"):
+                process.stdin.write(sent)
+                process.stdin.flush()
+                # A letter is obeyed when it is all that is read at once, so each is waited for.
+                expected = b"KEYUPDATE\n" if len(sent) == 2 else sent
+                assert expected in iter(process.stdout.readline, b"")
+            process.stdin.write(b"Q\n")
+            process.stdin.close()
+            assert process.wait(WAIT) == 0
+        finally:
+            process.kill()
+
+
 def test_a_refused_hello_is_told_and_logged(server, identity):
     with pytest.raises(ssl.SSLError, match=r"NO_APPLICATION_PROTOCOL|no application protocol"):
         connect(server.port, context(identity / "chain.pem", ("nothing",)))

@@ -1,7 +1,10 @@
 """The server's limits and deadlines, as a client meets them."""
 
 import contextlib
+import random
 import resource
+import socket
+import struct
 import time
 
 import pytest
@@ -219,3 +222,41 @@ def test_a_silent_server_uses_no_time(identity):
         assert server.cpu_seconds() - before < 0.1
         for client in clients:
             client.close()
+
+
+def test_after_a_storm_of_rude_clients_nothing_is_left(identity):
+    made = context(identity / "chain.pem")
+    randomness = random.Random(12)
+    with Server(identity, "--areas", "8", "--handshake-timeout", "5000") as server:
+        steady = connect(server.port, made)
+        before = server.descriptors()
+        for turn in range(120):
+            kind = turn % 6
+            if kind < 3:
+                rude = dial(server.port)
+                if kind == 1:
+                    rude.sendall(randomness.randbytes(300))
+                elif kind == 2:
+                    rude.sendall(bytes.fromhex("1603010200010001fc0303"))
+            else:
+                rude, record, _ = sealed(server.port, made)
+                if kind == 4:
+                    rude.sendall(record(b"v" * 16384)[:10_000])
+                elif kind == 5:
+                    rude.sendall(record(b"v" * 200) + randomness.randbytes(40))
+            if turn % 2:
+                # Closing with this set sends a reset instead of an end.
+                rude.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            rude.close()
+            assert echo(steady, b"steady") == b"steady"
+        server.line(r"conn \d+ .* closed .*", 120)
+        end = time.monotonic() + WAIT
+        while server.descriptors() > before and time.monotonic() < end:
+            time.sleep(0.05)
+        assert server.descriptors() == before
+        close(steady)
+        reasons = {m[1] for m in server.lines(r"conn \d+ .* closed (\S+) .*")}
+        assert "error" not in reasons
+        assert {"tls-peer-closed", "tls-unexpected-message"} <= reasons
+        assert server.stop()[0] == 0
+    assert server.errors == ""

@@ -296,7 +296,7 @@ def test_a_stop_gives_up_when_its_time_is_over(start):
     inside.signals.ask_stop()
     inside.turn()
     assert not inside.loop.over()
-    inside.clock.now += 1_100
+    inside.clock.now += 1_000
     assert inside.loop.over()
     client.plain.close()
 
