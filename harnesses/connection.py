@@ -59,6 +59,7 @@ class Connection:
         self.failure: Refusal | None = None
         self.closing = False
         self.ended = False
+        self.spent = False
         self.trail: list[Event] = []
 
     # -- the engine's calls -----------------------------------------------------------------
@@ -125,6 +126,8 @@ class Connection:
 
     def drain(self) -> bool:
         """Takes and receives all there is; whether that made room for input."""
+        if self.spent:
+            return False
         before = len(self.output) + len(self.plaintext)
         if self.event is Event.WANT_WRITE or self.event is Event.FAILED:
             self.take()
@@ -132,6 +135,8 @@ class Connection:
         if self.event is not Event.WANT_READ:
             self.recv()
         event = self.event
+        # What a failed connection has to give is given once; `check_end` sees that no more comes.
+        self.spent = event is Event.FAILED
         if not self.trail or self.trail[-1] is not event:
             self.trail.append(event)
         return len(self.output) + len(self.plaintext) > before
