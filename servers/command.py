@@ -118,7 +118,16 @@ def run(args: argparse.Namespace) -> int:
     except Unusable as unusable:
         print(f"residue serve: {unusable}", file=sys.stderr)
         return USAGE
+    _let_go_of_output()
     return CLEAN
+
+
+def _let_go_of_output() -> None:
+    """A log whose reader went away was no reason to stop, and is none to exit with another code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _serve(args: argparse.Namespace) -> None:

@@ -121,6 +121,9 @@ class Loop:
         for stage in (QUEUED, HANDSHAKE):
             while (slot := self.table.first(stage)) >= 0:
                 self.sessions.end(slot, "shutdown", now)
+        # Those that hold an area first: the others need one to say close_notify with.
+        for slot in list(self.sessions.holding):
+            self.sessions.conclude(slot, "shutdown", now)
         while (slot := self.table.first(OPEN)) >= 0:
             # A hundred thousand take longer to tell than there is time: the rest is closed untold.
             if self._clock.monotonic_ms() > now + SPEAK_MS:

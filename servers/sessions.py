@@ -48,7 +48,7 @@ class Sessions:
         self._clock = clock
         self._settings = settings
         self.linger = LINGER_MS
-        # Established connections that have bytes and no area, oldest first.
+        # Connections that have something to do and no area, oldest first.
         self.waiting: OrderedDict[int, None] = OrderedDict()
         # Established connections that hold an area between two turns, and until when they may.
         self.holding: OrderedDict[int, int] = OrderedDict()
@@ -105,17 +105,22 @@ class Sessions:
             if not self._engine.areas_free():
                 break
             del self.waiting[slot]
-            received = self._table.received[slot]
             try:
-                wants = self._transfer.resume(slot, self._table.fd[slot])
-                if wants is Wants.READ:
-                    # Now and not when it is next found readable: by then a handshake of the
-                    # queue has the area.
-                    wants = self._transfer.read(slot, self._table.fd[slot])
-                self._settle(slot, wants, received, now)
+                self._retry(slot, now)
             except Exception as error:
                 self._fault(slot, error, now)
         return len(self.waiting) < before
+
+    def _retry(self, slot: int, now: int) -> None:
+        fd, received = self._table.fd[slot], self._table.received[slot]
+        if self._table.stage[slot] == CLOSING:
+            self._say(slot, now)
+            return
+        wants = self._transfer.resume(slot, fd)
+        if wants is Wants.READ:
+            # Now, and not when it is next found readable: by then a handshake has the area.
+            wants = self._transfer.read(slot, fd)
+        self._settle(slot, wants, received, now)
 
     def expire(self, now: int) -> None:
         """End the connections whose deadline has passed."""
@@ -151,15 +156,17 @@ class Sessions:
                 table.move(slot, OPEN, now + self._settings.idle)
         else:
             table.move(slot, OPEN, now + self._settings.idle)
-        watch = _WATCHES.get(wants)
-        if watch is None:
+        if wants not in _WATCHES:
             self._ended(slot, wants, now)
             return
-        self._watch(slot, watch)
-        if wants is Wants.AREA:
-            self.waiting[slot] = None
+        self._wait(slot, wants)
         if table.stage[slot] == OPEN:
             self._time_area(slot, table.received[slot] > before, now)
+
+    def _wait(self, slot: int, wants: Wants) -> None:
+        self._watch(slot, _WATCHES[wants])
+        if wants is Wants.AREA:
+            self.waiting[slot] = None
 
     def _is_established(self, slot: int, wants: Wants) -> bool:
         # Plaintext and close_notify come after the handshake only. A connection that finished its
@@ -205,8 +212,8 @@ class Sessions:
     def _say(self, slot: int, now: int) -> None:
         table = self._table
         wants = self._transfer.close(slot, table.fd[slot])
-        if wants is Wants.WRITE:
-            self._watch(slot, select.EPOLLOUT)
+        if wants in _WATCHES:
+            self._wait(slot, wants)
         elif wants is Wants.LOST:
             self.end(slot, self._reasons[slot], now)
         else:

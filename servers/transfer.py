@@ -104,7 +104,8 @@ class Transfer:
         return self._move(slot, fd, data, plain)
 
     def close(self, slot: int, fd: int) -> Wants:
-        """Write what is left to say, close_notify with it. FINISHED when all is written.
+        """Write what is left to say, close_notify with it. FINISHED when all is written; AREA when
+        only close_notify is left and there is no area to say it with.
 
         Answers that were not sent yet are given up: the connection ends.
         """
@@ -113,9 +114,11 @@ class Transfer:
         while wants is None:
             said = self._engine.failure(slot) is not None or self._engine.finish(slot)
             written, wants = self._flush(slot, fd)
-            if wants is None and (said or not written):
-                # Not said, and nothing was in its way: no area was to be had for it.
+            if wants is None and said:
                 return Wants.FINISHED
+            if wants is None and not written:
+                # Not said, and nothing of ours is in its way.
+                return Wants.AREA
         return self._stall(slot, wants, _NOTHING, _NOTHING)
 
     def discard(self, fd: int) -> bool:

@@ -189,6 +189,34 @@ def test_a_connection_that_waits_for_an_area_is_closed_when_idle(start):
     assert not inside.loop.sessions.waiting
 
 
+def test_close_notify_waits_for_an_area_too(start):
+    inside = start(connections=6, areas=2, handshake_timeout=900, idle=1_000)
+    clients = [inside.connect() for _ in range(3)]
+    inside.turn(500)
+    for client in clients[1:]:
+        client.give(client.record(b"half")[:5])
+    inside.until(lambda: inside.engine.areas_free() == 0)
+    inside.turn(500)
+    # The first is idle, and the areas are with the others, who have theirs for 400 ms more.
+    assert list(inside.loop.sessions.waiting) == [0]
+    assert inside.lines(r".* closed .*") == []
+    inside.turn(400)
+    assert len(inside.lines(r"conn 1 .* closed idle in=0 ms=1400")) == 1
+    assert len(inside.lines(r".* closed record-timeout .* ms=1400")) == 2
+    assert all(client.ended_cleanly() for client in clients)
+
+
+def test_a_stop_says_close_notify_where_stalled_records_had_the_areas(start):
+    inside = start(connections=6, areas=2)
+    clients = [inside.connect() for _ in range(4)]
+    for client in clients[2:]:
+        client.give(client.record(b"half")[:5])
+    inside.until(lambda: inside.engine.areas_free() == 0)
+    inside.signals.ask_stop()
+    inside.turn()
+    assert all(client.ended_cleanly() for client in clients)
+
+
 def test_a_full_table_refuses_and_a_free_place_is_taken_again(start):
     inside = start(connections=2)
     first, second = inside.connect(), inside.connect()

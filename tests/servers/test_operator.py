@@ -256,6 +256,25 @@ def test_a_stop_waits_for_nobody_longer_than_two_seconds(identity):
         full.close()
 
 
+def test_a_log_that_nobody_reads_any_more_ends_nothing(identity):
+    command_line = [sys.executable, "-m", "ci", "serve", "echo", "--port", "0"]
+    with subprocess.Popen(
+        [*command_line, "--dir", str(identity)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            port = int(process.stdout.readline().rpartition(b":")[2])
+            process.stdout.close()
+            for _ in range(2):
+                client = connect(port, context(identity / "chain.pem"))
+                assert echo(client, b"unheard") == b"unheard"
+                close(client)
+            process.terminate()
+            assert process.wait(WAIT) == 0
+            assert process.stderr.read() == b""
+        finally:
+            process.kill()
+
+
 def test_help_shows_an_example():
     done = subprocess.run(
         [sys.executable, "-m", "ci", "serve", "--help"],
