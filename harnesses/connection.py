@@ -41,6 +41,20 @@ _out_view = memoryview(_out)
 
 Bytes = bytes | memoryview
 
+STORY = (
+    "output",
+    "plaintext",
+    "event",
+    "failure",
+    "alert received",
+    "answer",
+    "name",
+    "protocol",
+    "verdict",
+    "client",
+)
+"""What `Connection.story` tells, in its order."""
+
 # What comes after a failure: a record that would have been read before it.
 _MORE = b"\x16\x03\x03\x00\x04\x01\x00\x00\x00"
 
@@ -226,6 +240,9 @@ class Connection:
             parts += [f"suite={c.SUITE_NAMES[suite]}", f"group={c.GROUP_NAMES[group]}"]
         if suite or retried:
             parts.append(f"retried={'yes' if retried else 'no'}")
+        verdict = self.engine.ticket_verdict(self.slot)
+        if verdict != "none":
+            parts.append(f"verdict={verdict}")
         return " ".join(parts)
 
     def story(self) -> tuple[object, ...]:
@@ -240,4 +257,6 @@ class Connection:
             self.answered(),
             engine.server_name(slot),
             engine.alpn(slot),
+            engine.ticket_verdict(slot),
+            engine.peer_verified(slot),
         )

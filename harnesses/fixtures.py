@@ -14,17 +14,26 @@ from engine import Engine
 FOLDER = Path(__file__).resolve().parent / "identity"
 CHAIN = (FOLDER / "chain.pem").read_bytes()
 KEY = (FOLDER / "key.pem").read_bytes()
+CLIENTS = (FOLDER / "clients.pem").read_bytes()
 
 SEED = bytes(range(32))
 NOW_MS = 1_800_000_000_000
 NAMES = ("server.example", "*.server.example")
 ALPN = (b"h2", b"http/1.1")
+TICKET_KEY = bytes(range(128, 160))
+TICKETS, LIFETIME_S = 2, 3_600
 
 
 def server(
-    slots: int, areas: int, *, hardware_aes: bool = True, check_signature: bool = False
+    slots: int,
+    areas: int,
+    *,
+    hardware_aes: bool = True,
+    check_signature: bool = False,
+    tickets: bool = True,
 ) -> Engine:
-    """A server engine with the fixed identity, ALPN and seed, ready to `serve`.
+    """A server engine with all that is fixed, ready to `serve`: an identity, ALPN, roots of clients
+    (which are asked for nothing yet), and tickets under a fixed key.
 
     The check of the own signature is a third of what an input that signs costs, and no input can
     make it fail: it is off unless an input asks for it.
@@ -39,4 +48,8 @@ def server(
     engine.seed(SEED)
     engine.add_identity(CHAIN, KEY, NAMES, NOW_MS)
     engine.set_alpn(ALPN)
+    engine.trust_clients(CLIENTS)
+    if tickets:
+        engine.set_tickets(TICKETS, LIFETIME_S)
+        engine.set_ticket_keys([TICKET_KEY], NOW_MS)
     return engine

@@ -7,7 +7,7 @@ the same bytes each time. As in `handmade_hello` the outcome is written here by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from engine import codepoints as c
@@ -17,7 +17,7 @@ from peers.liar.hello import Hello
 from peers.liar.record import record
 from peers.liar.wire import message
 
-from . import fixtures, handmade_hello
+from . import handmade_flights, handmade_hello
 from .handmade_hello import AES_256, CHACHA, Case, plain
 from .hello import hello_records
 from .script import (
@@ -28,15 +28,12 @@ from .script import (
     NO_RESTING,
     STEPS,
     Call,
-    code_of,
-    feeding,
 )
 from .script import (
     build as script,
 )
-from .server import MAIN_SLOT, SLOTS
+from .talk import Part, Talk, compose
 
-Part = bytes | Call
 ESTABLISHED = "established"
 CLOSED = "closed"
 UNEXPECTED = "tls-unexpected-message"
@@ -46,76 +43,6 @@ BAD_MAC = "tls-bad-record-mac"
 RETRY_SHARE = "tls-server-retry-share"
 TOO_MANY = "tls-too-many-messages"
 CCS = record(c.CHANGE_CIPHER_SPEC, b"\1")
-
-
-class Talk:
-    """A client, the engine it talks to, and all that it sent."""
-
-    def __init__(self, aes: bool = True, **options: Any) -> None:
-        self.engine = fixtures.server(SLOTS, 1, hardware_aes=aes)
-        self.engine.serve(MAIN_SLOT, fixtures.NOW_MS)
-        self.client = Client("harness", **options)
-        self.parts: list[Part] = []
-
-    def say(self, *parts: Part) -> Talk:
-        """Sends bytes and reads what comes back, or notes another call for the input."""
-        for part in parts:
-            self.parts.append(part)
-            if isinstance(part, bytes):
-                self.client.read(self._exchange(part))
-        return self
-
-    def _exchange(self, data: bytes) -> bytes:
-        out, answer = bytearray(65_536), b""
-        while data:
-            taken = self.engine.feed(MAIN_SLOT, data)
-            data = data[taken:]
-            while count := self.engine.take(MAIN_SLOT, out):
-                answer += out[:count]
-            while self.engine.recv(MAIN_SLOT, out) > 0:
-                pass
-        return answer
-
-    def shake(self, edit: Callable[[Hello], object] | None = None) -> Talk:
-        """Hello, and a second one when it is asked for: the server's flight is read."""
-        self.say(self.client.hello(edit))
-        if self.client.state == "retry":
-            self.say(self.client.hello())
-        return self
-
-    def establish(self) -> Talk:
-        """An honest handshake to its end."""
-        self.shake()
-        return self.say(self.client.finish())
-
-    def input(self, settings: int = 0) -> bytes:
-        """The harness's input that sends the same bytes, with the same calls between them."""
-        return compose(self.parts, settings)
-
-
-def compose(parts: Iterable[Part], settings: int = 0) -> bytes:
-    """An input from pieces of a stream and the calls between them.
-
-    Each piece is fed by itself, unless that makes too many steps: then neighbours are fed as one.
-    """
-    listed = list(parts)
-    stream = b"".join(part for part in listed if isinstance(part, bytes))
-    steps = _steps(listed)
-    if len(steps) > STEPS:
-        joined: list[Part] = []
-        for part in listed:
-            if joined and isinstance(part, bytes) and isinstance(joined[-1], bytes):
-                joined[-1] += part
-            else:
-                joined.append(part)
-        steps = _steps(joined)
-    return script(stream, steps, settings)
-
-
-def _steps(parts: list[Part]) -> bytes:
-    return b"".join(
-        feeding(len(part)) if isinstance(part, bytes) else bytes([code_of(part)]) for part in parts
-    )
 
 
 def clear() -> dict[str, Case]:
@@ -467,7 +394,15 @@ def _flipped(data: bytes) -> bytes:
 
 def cases() -> dict[str, Case]:
     """Every handmade input by its file's name."""
-    groups = (clear(), hellos(), handshakes(), broken_handshakes(), retries(), established())
+    groups = (
+        clear(),
+        hellos(),
+        handshakes(),
+        broken_handshakes(),
+        retries(),
+        established(),
+        handmade_flights.cases(),
+    )
     found: dict[str, Case] = {}
     for group in groups:
         twice = set(found) & {f"handmade-{name}" for name in group}

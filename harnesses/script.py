@@ -1,7 +1,7 @@
 """The input of the server harness, version 1: settings, steps, and the client's bytes.
 
     byte 0      1, the version of this format
-    byte 1      settings, a bit each (SETTINGS)
+    byte 1      settings, a bit or three each (SETTINGS)
     byte 2      n, how many steps follow, modulo 32
     n bytes     steps
     the rest    the stream: what the client sends
@@ -31,12 +31,17 @@ NO_RESTING = 0x02
 NEIGHBOUR = 0x04
 EOF = 0x08
 CHECK_SIGNATURE = 0x10
+CLIENT_AUTH = 0xE0
+CLIENT_MODES = (0, 1, 2, 0, 0, 1, 0, 0)
+"""The mode of client authentication by the value of those three bits: on for three of eight."""
+CLIENT_OPTIONAL, CLIENT_REQUIRED = 0x20, 0x40
 SETTINGS = {
     NO_AES: "the engine prefers ChaCha20, as without AES instructions",
     NO_RESTING: "no connection rests in its area",
     NEIGHBOUR: "another connection is in its handshake and holds an area",
     EOF: "the transport ends after the stream",
     CHECK_SIGNATURE: "the server checks its signature before it sends it, as it does by default",
+    CLIENT_AUTH: "whether clients are asked for a certificate (CLIENT_MODES)",
 }
 
 

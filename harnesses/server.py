@@ -20,11 +20,13 @@ from engine import codepoints as c
 from peers.liar.record import record
 
 from . import fixtures
-from .connection import Connection
+from .connection import STORY, Connection
 from .handmade_hello import plain
 from .oracles import Broken, check_memory, check_work, one_in, records
 from .script import (
     CHECK_SIGNATURE,
+    CLIENT_AUTH,
+    CLIENT_MODES,
     EOF,
     NEIGHBOUR,
     NO_AES,
@@ -81,6 +83,7 @@ class Run:
         feed = self._feed_by_record if by_record else self._feed
         engine, settings = self.engine, self.script.settings
         engine.seed(fixtures.SEED)
+        engine.client_auth_mode(CLIENT_MODES[settings >> 5])
         engine.set_resting(0 if settings & NO_RESTING else engine.areas())
         self.connection.serve()
         if settings & NEIGHBOUR:
@@ -223,7 +226,9 @@ def run(data: bytes, thorough: bool = False) -> str:
 def _judge(engine: Engine, script: Script, data: bytes, thorough: bool) -> str:
     eighth = thorough or one_in(8, data)
     first = Run(engine, script).play(every=eighth)
-    if first.neighbour_output and first.neighbour_output != _alone(script.settings & NO_AES):
+    if first.neighbour_output and first.neighbour_output != _alone(
+        script.settings & (NO_AES | CLIENT_AUTH)
+    ):
         raise Broken("neighbour", "another connection's bytes depend on this one's")
     if eighth or not first.signed:
         for again in recuts(script, data, thorough):
@@ -268,16 +273,15 @@ def _within(few: list[Event], many: list[Event]) -> bool:
 
 def _difference(first: Run, second: Run) -> str:
     """Which of the things that must be the same is not."""
-    names = ("output", "plaintext", "event", "failure", "alert", "answer", "name", "alpn")
     for one, other in zip(first.stories, second.stories, strict=True):
-        for name, a, b in zip(names, one, other, strict=True):
+        for name, a, b in zip(STORY, one, other, strict=True):
             if a != b:
                 return f"{name} differs in other pieces"
     return "the connections differ in number"
 
 
-@lru_cache(maxsize=2)
-def _alone(no_aes: int) -> bytes:
+@lru_cache(maxsize=32)
+def _alone(settings: int) -> bytes:
     """What the neighbour is answered while nothing else happens."""
-    quiet = Script(NEIGHBOUR | no_aes, [])
+    quiet = Script(NEIGHBOUR | settings, [])
     return Run(engine_for(quiet), quiet).play(every=True).neighbour_output

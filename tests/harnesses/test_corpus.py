@@ -83,9 +83,9 @@ def test_each_of_the_clients_that_were_recorded_is_answered() -> None:
             if not file.startswith((PREFIX, "found-"))
         }
         assert len(real) == 19
-        assert set(real.values()) == {
-            "waiting suite=TLS_AES_128_GCM_SHA256 group=X25519 retried=no"
-        }
+        answered = "waiting suite=TLS_AES_128_GCM_SHA256 group=X25519 retried=no"
+        # A second connection's ticket is another server's; only the engine, not its parser, says so.
+        assert set(real.values()) <= {answered, f"{answered} verdict=unknown"}
 
 
 # The outcomes files themselves.

@@ -12,7 +12,11 @@ from harnesses.script import Call, Script, Step
 
 
 def test_the_committed_identity_is_what_its_builder_makes() -> None:
-    assert build_identity.build() == {"chain.pem": fixtures.CHAIN, "key.pem": fixtures.KEY}
+    assert build_identity.build() == {
+        "chain.pem": fixtures.CHAIN,
+        "key.pem": fixtures.KEY,
+        "clients.pem": fixtures.CLIENTS,
+    }
 
 
 def test_the_dictionary_has_every_suite_group_extension_and_alert(tmp_path: Path) -> None:
