@@ -86,7 +86,7 @@ class EngineServer:
         self.now_ms = now_ms
         self._next = 0
         engine = self.engine = Engine.server(
-            self.slots, self.areas, signing="deterministic", hardware_aes=setup.aes
+            self.slots, setup.areas or self.areas, signing="deterministic", hardware_aes=setup.aes
         )
         if setup.seeded:
             engine.seed(ENTROPY)

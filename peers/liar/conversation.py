@@ -55,6 +55,7 @@ class Setup:
     roots: bytes = b""
     aes: bool = True
     seeded: bool = True
+    areas: int | None = None
 
 
 class Verified(NamedTuple):

@@ -1,12 +1,16 @@
 """The conversations, a file a subject; importing them fills the suites."""
 
 from . import (
+    clients_chain,
+    clients_flight,
+    clients_honest,
     established,
     first_records,
     flights,
     hello_faults,
     hello_honest,
     retry,
+    settings,
     tickets_honest,
     tickets_keys,
     tickets_refused,
@@ -15,12 +19,16 @@ from .base import CLIENTS, HANDSHAKE, TICKETS
 
 SUITES = {suite.name: suite for suite in (HANDSHAKE, TICKETS, CLIENTS)}
 FILES = (
+    clients_chain,
+    clients_flight,
+    clients_honest,
     established,
     first_records,
     flights,
     hello_faults,
     hello_honest,
     retry,
+    settings,
     tickets_honest,
     tickets_keys,
     tickets_refused,
