@@ -84,7 +84,7 @@ def test_each_of_the_clients_that_were_recorded_is_answered() -> None:
         }
         assert len(real) == 19
         answered = "waiting suite=TLS_AES_128_GCM_SHA256 group=X25519 retried=no"
-        # A second connection's ticket is another server's; only the engine, not its parser, says so.
+        # A second connection's ticket is another server's, which the engine says, not its parser.
         assert set(real.values()) <= {answered, f"{answered} verdict=unknown"}
 
 
