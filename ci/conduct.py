@@ -163,7 +163,7 @@ def _fuzz(run: Run, progress: Progress, stop: Stop) -> None:
 
 
 def _merge(run: Run, progress: Progress, stop: Stop) -> None:
-    if stop.count < LEAVES_OUT:
+    if run.phase.shards and stop.count < LEAVES_OUT:
         progress.say("merging")
     jobs = []
     for harness in run.options.harnesses:
@@ -183,21 +183,21 @@ def _merge(run: Run, progress: Progress, stop: Stop) -> None:
 
 def _measure(run: Run, progress: Progress, stop: Stop) -> None:
     """Measure the merged inputs; where they reach less than all inputs, keep all and say so."""
-    if stop.count >= LEAVES_OUT:
-        for m in run.merges:
-            m.keep_all("it was interrupted")
-        return
-    progress.say("measuring coverage")
+    # After a signal only what must be checked is measured: merges that could have lost something.
+    wanted = [m for m in run.merges if m.found or not stop]
     jobs, results = [], {}
-    for m in run.merges:
+    if wanted and stop.count < LEAVES_OUT:
+        progress.say("measuring coverage")
+    for m in wanted:
         results[m.harness] = result = run.output.scratch / f"{m.harness}.json"
         log = run.output.shards / f"measure-{m.harness}.log"
         jobs.append(reach.job(m.harness, m.committed, m.merged, m.sources, result, log))
     run_all(jobs, run.options.jobs, stop, LEAVES_OUT)
-    for m in run.merges:
+    for m in wanted:
         measured = reach.read(results[m.harness])
         if measured is None:
-            m.keep_all("what it reaches could not be measured")
+            cut = stop.count >= LEAVES_OUT
+            m.keep_all("it was interrupted" if cut else "what it reaches could not be measured")
             continue
         run.measured[m.harness] = measured
         m.add(measured.restored)
@@ -221,7 +221,7 @@ def _judge(run: Run) -> None:
                 run.untrusted.append(
                     f"{shard.task.name}: a process ended by itself with {code}; see {shard.log}"
                 )
-    if not run.options.measures:
+    if run.interrupted or not run.options.measures:
         return
     for harness in run.options.harnesses:
         measured = run.measured.get(harness)

@@ -46,7 +46,9 @@ class Merge:
         return len(fresh)
 
     def keep_all(self, why: str) -> None:
-        """Fall back: every input of every source, once by content."""
+        """Fall back: every input of every source, once by content; of none, say nothing."""
+        if not self.found:
+            return
         self.kept_all = why
         self.add([file for source in self.sources for file in files(source)])
 

@@ -62,7 +62,9 @@ class Progress:
         for name in names:
             shards = phase.of(name)
             executions = sum(shard.executions for shard in shards)
-            state = f"{self._rate(name):,.0f}/s" if shards else "waits"
+            state = f"{self._rate(name):,.0f}/s" if executions else "starts"
+            if not shards:
+                state = "waits"
             if shards and all(shard.finished for shard in shards):
                 state = "done"
             edges = max((shard.edges for shard in shards), default=0)

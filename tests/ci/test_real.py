@@ -16,7 +16,17 @@ from mutants.plants import Plant
 @pytest.mark.timeout(300)
 def test_a_few_seconds_of_hello_end_well_with_coverage_and_a_canary(tmp_path, capsys):
     code = main(
-        ["fuzz", "hello", "--seconds", "12", "--jobs", "1", "--out", str(tmp_path / "out"), "--json"]
+        [
+            "fuzz",
+            "hello",
+            "--seconds",
+            "12",
+            "--jobs",
+            "1",
+            "--out",
+            str(tmp_path / "out"),
+            "--json",
+        ]
     )
     data = json.loads(capsys.readouterr().out)
     assert (code, data["untrusted"], data["findings"]) == (0, [], [])

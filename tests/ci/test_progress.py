@@ -1,0 +1,84 @@
+"""What a person sees while a campaign runs."""
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+
+from ci.progress import PLAIN_EVERY, Progress
+from ci.schedule import Slice
+from ci.supervisor import Phase
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def phase(*states):
+    """A phase of a minute in which each harness has one shard that did so much."""
+    made = Phase(60.0, [[Slice(name, 60.0)] for name, *_ in states])
+    made.shards = [
+        SimpleNamespace(
+            task=SimpleNamespace(harness=name), executions=executions, edges=edges, finished=False
+        )
+        for name, executions, edges in states
+        if executions is not None
+    ]
+    return made
+
+
+def test_a_line_has_time_rates_edges_and_finds():
+    progress = Progress(io.StringIO(), {"hello": 2})
+    progress(phase(("hello", 0, 0), ("server", None, 0)), 1.0)
+    assert progress.line(phase(("hello", 0, 0), ("server", None, 0)), 1.0) == (
+        "  59 s left | hello starts 0 runs 0 edges 2 finds | server waits 0 runs 0 edges 0 finds"
+    )
+    progress(phase(("hello", 40_000, 512)), 3.0)
+    assert progress.line(phase(("hello", 40_000, 512)), 3.0) == (
+        "  57 s left | hello 20,000/s 40,000 runs 512 edges 2 finds"
+    )
+
+
+def test_elsewhere_than_on_a_terminal_lines_are_few_and_plain():
+    stream = io.StringIO()
+    progress = Progress(stream)
+    for tenth in range(600):
+        progress(phase(("hello", tenth, 1)), tenth / 10)
+    lines = stream.getvalue().splitlines()
+    assert 60 / PLAIN_EVERY <= len(lines) <= 60 / PLAIN_EVERY + 2
+    assert "\r" not in stream.getvalue() and "\x1b" not in stream.getvalue()
+
+
+def test_on_a_terminal_one_line_moves_and_what_is_said_stays():
+    stream = Terminal()
+    progress = Progress(stream)
+    for tenth in range(60):
+        progress(phase(("hello", tenth, 1)), 10 + tenth / 10)
+    progress.say("merging")
+    assert "\n" not in stream.getvalue().removesuffix("merging\n")
+    assert stream.getvalue().endswith("\r\x1b[Kmerging\n")
+
+
+def test_the_summary_of_nothing_is_not_full_of_praise():
+    from ci import summary
+
+    data = {
+        "kind": "campaign",
+        "exit": 3,
+        "fuzzing_seconds": 0.0,
+        "seconds": 200.0,
+        "jobs": 1,
+        "harnesses": {},
+        "coverage": {},
+        "canaries": [{"harness": "hello", "plant": "", "found": False}],
+        "untrusted": ["hello: nothing was executed"],
+        "notes": [],
+        "findings": [],
+    }
+    text = summary.text(data)
+    assert text.startswith(
+        "campaign: this run is not to be trusted\n0.0 s of fuzzing over 1 process,"
+    )
+    assert "3.3 min in all" in text and "not measured" in text
+    assert "hello: none" in text and "  hello: nothing was executed" in text
+    assert not Path("summary.txt").exists()
