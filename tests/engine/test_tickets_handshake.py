@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from engine import Engine, Event, Refused
+from engine import Engine, Event, Refused, tickets
 from engine.codepoints import TLS_AES_128_GCM_SHA256 as AES_128
 from engine.codepoints import TLS_AES_256_GCM_SHA384 as AES_256
 from engine.codepoints import TLS_CHACHA20_POLY1305_SHA256 as CHACHA20
@@ -275,6 +275,23 @@ def test_tickets_change_no_byte_of_another_slot_s_connection() -> None:
     alone.hello(client)
     alone.finish(client)
     assert client.tickets == first.tickets
+
+
+def test_the_psk_of_a_taken_ticket_is_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[bytearray] = []
+
+    def spying(*arguments: Any) -> tickets.Choice:
+        chosen = choose(*arguments)
+        assert chosen.ticket is not None
+        taken.append(chosen.ticket.psk)
+        return chosen
+
+    serving = Serving()
+    ticket = serving.ticket()
+    choose = tickets.choose
+    monkeypatch.setattr(tickets, "choose", spying)
+    assert serving.come_back(ticket) == "resumed"
+    assert taken == [bytes(32)]
 
 
 # Every verdict.
