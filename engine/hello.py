@@ -56,8 +56,11 @@ MAX_IDENTITIES = 4
 no work beyond its reading."""
 
 MIN_BINDER = 32
+MIN_BINDERS = 35
+"""A list of one binder of 32 bytes."""
+
 MIN_PRE_SHARED_KEY = 44
-"""A list of one ticket of one byte with its age, and a list of one binder of 32 bytes."""
+"""A list of one ticket of one byte with its age, and a list of one binder."""
 
 NULL_COMPRESSION = b"\x00"
 
@@ -173,12 +176,13 @@ def parse(body: bytes) -> ClientHello:
     hello.legacy_version = body[0] << 8 | body[1]
     n = body[34]
     at = 35 + n
-    if n > MAX_SESSION_ID or at + 2 > size:
+    # Behind the session id come six bytes at least: one suite and one compression method.
+    if n > MAX_SESSION_ID or at + 6 > size:
         raise HelloFault(_FORMAT)
     hello.session_id = body[35:at]
     n = body[at] << 8 | body[at + 1]
     at += 2
-    if n < 2 or n & 1 or at + n >= size:
+    if n < 2 or n & 1 or at + n + 2 > size:
         raise HelloFault(_FORMAT)
     hello.suites = _words(body, at, n)
     at += n
@@ -271,7 +275,7 @@ def _server_name(hello: ClientHello, body: bytes, at: int, end: int) -> None:
     if n < 3 or body[at] << 8 | body[at + 1] != n:
         raise HelloFault(_FORMAT)
     at += 2
-    named = False
+    host: bytes | None = None
     while at < end:
         if at + 3 > end:
             raise HelloFault(_FORMAT)
@@ -283,12 +287,12 @@ def _server_name(hello: ClientHello, body: bytes, at: int, end: int) -> None:
         if kind == HOST_NAME:
             if n == 0:
                 raise HelloFault(_FORMAT)
-            if named:
+            if host is not None:
                 raise HelloFault(_ILLEGAL)
-            named = True
-            if n <= MAX_NAME:
-                hello.server_name = body[at : at + n].lower()
+            host = body[at : at + n]
         at += n
+    if host is not None and len(host) <= MAX_NAME:
+        hello.server_name = host.lower()
 
 
 def _alpn(hello: ClientHello, body: bytes, at: int, end: int) -> None:
@@ -349,7 +353,7 @@ def _pre_shared_key(hello: ClientHello, body: bytes, at: int, end: int) -> None:
     at += 2
     # Behind the tickets there is at least the list of one binder, so that a ticket's length,
     # wherever it begins, is inside the extension.
-    if stop + 3 + MIN_BINDER > end:
+    if stop + MIN_BINDERS > end:
         raise HelloFault(_FORMAT)
     identities: list[tuple[bytes, int]] = []
     offered = 0

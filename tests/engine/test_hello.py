@@ -167,6 +167,12 @@ def test_the_first_four_tickets_are_kept_and_the_rest_only_checked() -> None:
     assert hello.identities == identities[:4] and hello.binders == binders[:4]
 
 
+def test_tickets_of_any_length_are_kept_whole() -> None:
+    identities = [(b"t" * 256, 1), (b"u" * 3, 2), (b"v" * 700, 3)]
+    hello = read(RESUMING.put(PRE_SHARED_KEY, tickets(identities, [BINDER] * 3)))
+    assert hello.identities == identities
+
+
 def test_what_a_binder_signs_ends_before_the_list_of_binders() -> None:
     body = RESUMING.encode()
     at = parse(body).binders_at
@@ -321,6 +327,7 @@ def test_early_data_that_is_not_empty_is_a_format_error() -> None:
         names((0, b"a"), (0, b"")),
         v16(b"\x00\x00\x02a"),
         v16(b"\x01\x00\x02a"),
+        v16(b"\x01\x00\x00\x00"),
     ],
 )
 def test_a_list_of_names_that_is_empty_cut_or_has_an_empty_host_name_is_a_format_error(
@@ -388,6 +395,7 @@ def test_two_shares_of_one_of_our_groups_are_an_illegal_parameter() -> None:
         v16(b"\x00"),
         v16(b"\x00\x00" + bytes(4)) + v16(v8(BINDER)),
         v16(v16(TICKET)) + v16(v8(BINDER)),
+        v16(v16(TICKET)) + bytes(4) + v16(v8(BINDER)),
         v16(v16(TICKET) + bytes(3)) + v16(v8(BINDER)),
         v16(v16(TICKET) + bytes(5)) + v16(v8(BINDER)),
         v16(v16(TICKET) + bytes(4)),
