@@ -21,9 +21,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePub
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, AsymmetricPadding, PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from engine import constraints, der
+from engine import constraints, der, extensions
 from engine.refusals import Refusal
 
 PublicKey = EllipticCurvePublicKey | RSAPublicKey | Ed25519PublicKey
@@ -100,37 +99,23 @@ def _signatures() -> dict[bytes, _Signature]:
 
 SIGNATURES: Final = _signatures()
 
-_UNDERSTOOD = frozenset(
-    {
-        x509.BasicConstraints.oid,
-        x509.KeyUsage.oid,
-        x509.ExtendedKeyUsage.oid,
-        x509.SubjectAlternativeName.oid,
-        x509.NameConstraints.oid,
-    }
-)
+_NONE = extensions.Extensions()
 
 
 class Certificate:
     """A decoded certificate. What stands below `studied` is known only after `study`."""
 
     __slots__ = (
-        "authority",
-        "authority_key_id",
-        "client_purpose",
         "constraints",
         "der",
+        "extensions",
         "fault",
         "key",
-        "key_id",
         "kind",
         "not_after",
         "not_before",
         "parsed",
         "parts",
-        "path_length",
-        "signs_certificates",
-        "signs_data",
         "studied",
     )
 
@@ -144,14 +129,7 @@ class Certificate:
         self.fault: Refusal | None = None
         self.key: PublicKey | None = None
         self.kind = ""
-        # Absent extensions restrict nothing; but without basicConstraints nobody is an authority.
-        self.authority = False
-        self.path_length: int | None = None
-        self.signs_data = True
-        self.signs_certificates = True
-        self.client_purpose = True
-        self.key_id: bytes | None = None
-        self.authority_key_id: bytes | None = None
+        self.extensions = _NONE
         self.constraints: constraints.Constraints | None = None
 
     @property
@@ -208,30 +186,13 @@ class Certificate:
         return constraints.names_of(self.parts.subject, self.parts.extensions)
 
     def _extensions(self) -> Refusal | None:
-        unknown = False
-        for extension in self.parsed.extensions:
-            value = extension.value
-            # The classes have an abstract base, whose isinstance() costs more than the parsing.
-            kind = type(value)
-            if extension.critical and extension.oid not in _UNDERSTOOD:
-                unknown = True
-            if kind is x509.BasicConstraints:
-                self.authority = value.ca
-                self.path_length = value.path_length
-            elif kind is x509.KeyUsage:
-                self.signs_data = value.digital_signature
-                self.signs_certificates = value.key_cert_sign
-            elif kind is x509.ExtendedKeyUsage:
-                # anyExtendedKeyUsage alone is refused: it says nothing about clients.
-                self.client_purpose = ExtendedKeyUsageOID.CLIENT_AUTH in value
-            elif kind is x509.SubjectKeyIdentifier:
-                self.key_id = value.digest
-            elif kind is x509.AuthorityKeyIdentifier:
-                self.authority_key_id = value.key_identifier
-            elif kind is x509.NameConstraints:
-                raw = der.extension(self.parts.extensions, der.NAME_CONSTRAINTS)
-                self.constraints = constraints.read(raw or b"")
-        return Refusal.X509_CRITICAL_EXTENSION if unknown else None
+        raw = self.parts.extensions
+        found = extensions.common(raw) or extensions.read(self.parsed)
+        self.extensions = found
+        if found.constrained:
+            limits = der.extension(raw, der.NAME_CONSTRAINTS)
+            self.constraints = constraints.read(limits or b"")
+        return Refusal.X509_CRITICAL_EXTENSION if found.unknown else None
 
     def _key(self, anchor: bool) -> Refusal | None:
         parts = self.parts

@@ -70,7 +70,8 @@ def verify(chain: list[bytes], store: Store, now: int) -> Verified | Refusal:
 
 def _judge_leaf(leaf: Certificate, now: int) -> Refusal | None:
     fault = leaf.study() or leaf.judge_time(now)
-    if fault is None and not (leaf.signs_data and leaf.client_purpose):
+    says = leaf.extensions
+    if fault is None and not (says.signs_data and says.client_purpose):
         return Refusal.X509_KEY_USAGE
     return fault
 
@@ -127,19 +128,20 @@ class _Search:
         name = child.parts.issuer
         roots = self.store.by_subject.get(name, [])
         found = [(root, True) for root in roots]
-        anchors = {root.der for root in roots}
-        taken = {(step.parts.subject, step.parts.key_info) for step in path}
-        for other in self.sent:
-            if (
-                other.parts.subject == name
-                and (name, other.parts.key_info) not in taken
-                and other.der not in anchors
-            ):
-                other.study()
-                found.append((other, False))
+        if len(self.sent) > 1:
+            anchors = {root.der for root in roots}
+            taken = {(step.parts.subject, step.parts.key_info) for step in path}
+            for other in self.sent:
+                if (
+                    other.parts.subject == name
+                    and (name, other.parts.key_info) not in taken
+                    and other.der not in anchors
+                ):
+                    other.study()
+                    found.append((other, False))
         if len(found) > 1:
-            wanted = child.authority_key_id
-            found.sort(key=lambda pair: _rank(wanted, pair[0].key_id))
+            wanted = child.extensions.authority_key_id
+            found.sort(key=lambda pair: _rank(wanted, pair[0].extensions.key_id))
         return found
 
     def _judge(self, issuer: Certificate, anchor: bool, path: list[Certificate]) -> Refusal | None:
@@ -149,16 +151,17 @@ class _Search:
         fault = issuer.study(anchor)
         if fault is not None:
             return fault
-        if not issuer.authority:
+        says = issuer.extensions
+        if not says.authority:
             return Refusal.X509_NOT_CA
-        if not (issuer.signs_certificates and issuer.client_purpose):
+        if not (says.signs_certificates and says.client_purpose):
             return Refusal.X509_KEY_USAGE
         fault = issuer.judge_time(self.now)
         if fault is not None:
             return fault
         # Self-issued intermediates do not count, and neither does the leaf (RFC 5280 section
         # 4.2.1.9).
-        limit = issuer.path_length
+        limit = says.path_length
         if limit is not None and sum(not step.self_issued for step in path[1:]) > limit:
             return Refusal.X509_PATH_TOO_LONG
         return None if path[-1].fits(issuer) else Refusal.X509_BAD_SIGNATURE

@@ -197,7 +197,9 @@ def fingerprint(leaf: bytes) -> bytes:
 
 def not_after(leaf: bytes) -> int:
     """The last second of the leaf's validity, in Unix time."""
-    return der.seconds(*der.outline(leaf).not_after)
+    validity = der.outline(leaf).validity
+    _, (tag, start, stop) = der.elements(validity, 0, len(validity))
+    return der.seconds(tag, validity[start:stop])
 
 
 def alternative_names(leaf: bytes) -> list[tuple[int, bytes]]:

@@ -13,7 +13,6 @@ does not fit raises `Malformed`, which the callers in this package turn into `x5
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -48,7 +47,7 @@ class Outline(NamedTuple):
     serial: bytes
     inner_algorithm: bytes
     issuer: bytes
-    not_after: tuple[int, bytes]
+    validity: bytes
     subject: bytes
     key_algorithm: bytes
     key_info: bytes
@@ -87,62 +86,73 @@ def expect(data: bytes, at: int, end: int, tag: int) -> tuple[int, int]:
     return start, stop
 
 
-def elements(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """The elements that lie between `start` and `stop`, which must end with the last of them."""
-    while start < stop:
-        tag, first, last = element(data, start, stop)
-        yield tag, first, last
-        start = last
+def elements(data: bytes, at: int, end: int) -> list[tuple[int, int, int]]:
+    """The elements from `at` to `end`, which must be where the last of them ends.
+
+    `element` in a loop without the calls: this is where most of the walking is done.
+    """
+    found = []
+    while at < end:
+        start = at + 2
+        if start > end:
+            raise Malformed
+        tag = data[at]
+        length = data[at + 1]
+        if length >= 0x80:
+            tag, start, stop = element(data, at, end)
+        else:
+            stop = start + length
+            if stop > end or tag & 0x1F == 0x1F:
+                raise Malformed
+        found.append((tag, start, stop))
+        at = stop
+    return found
 
 
 def outline(der: bytes) -> Outline:
     """Find the parts of a certificate. Raises `Malformed`."""
     at, end = expect(der, 0, len(der), SEQUENCE)
-    if end != len(der):
+    parts = elements(der, at, end)
+    if end != len(der) or len(parts) != 3:
         raise Malformed
-    tbs_at = at
-    at, tbs_end = expect(der, at, end, SEQUENCE)
-    tbs = der[tbs_at:tbs_end]
-    tag, start, stop = element(der, at, tbs_end)
-    if tag == VERSION:
-        tag, start, stop = element(der, stop, tbs_end)
-    if tag != INTEGER or start == stop:
+    (tbs_tag, tbs_start, tbs_end), (algorithm_tag, _, algorithm_end), (tag, start, stop) = parts
+    # A signature is a whole number of bytes: no unused bits.
+    if (
+        (tbs_tag, algorithm_tag, tag) != (SEQUENCE, SEQUENCE, BIT_STRING)
+        or start == stop
+        or der[start] != 0
+    ):
         raise Malformed
-    serial = der[start:stop]
-    _, inner_end = expect(der, stop, tbs_end, SEQUENCE)
-    inner_algorithm = der[stop:inner_end]
-    _, issuer_end = expect(der, inner_end, tbs_end, SEQUENCE)
-    start, subject_at = expect(der, issuer_end, tbs_end, SEQUENCE)
-    _, start, stop = element(der, start, subject_at)
-    tag, start, stop = element(der, stop, subject_at)
-    not_after = tag, der[start:stop]
-    _, key_at = expect(der, subject_at, tbs_end, SEQUENCE)
-    start, key_end = expect(der, key_at, tbs_end, SEQUENCE)
-    _, stop = expect(der, start, key_end, SEQUENCE)
-    key_algorithm = der[start:stop]
+    signature = der[start + 1 : stop]
+    fields = elements(der, tbs_start, tbs_end)
+    first = 1 if fields and fields[0][0] == VERSION else 0
+    if len(fields) < first + 6:
+        raise Malformed
+    serial, inner, issuer, validity, subject, key = fields[first : first + 6]
+    if serial[0] != INTEGER or serial[1] == serial[2]:
+        raise Malformed
+    for field in (inner, issuer, validity, subject, key):
+        if field[0] != SEQUENCE:
+            raise Malformed
+    key_algorithm_end = expect(der, key[1], key[2], SEQUENCE)[1]
     # What follows is optional: two unique identifiers (read past) and the extensions.
     extensions = b""
-    for tag, start, stop in elements(der, key_end, tbs_end):
+    for tag, start, stop in fields[first + 6 :]:
         if tag == EXTENSIONS:
             start, stop = expect(der, start, stop, SEQUENCE)
             extensions = der[start:stop]
-    _, algorithm_end = expect(der, tbs_end, end, SEQUENCE)
-    start, stop = expect(der, algorithm_end, end, BIT_STRING)
-    # A signature is a whole number of bytes: no unused bits.
-    if stop != end or start == stop or der[start] != 0:
-        raise Malformed
     return Outline(
-        tbs,
-        serial,
-        inner_algorithm,
-        der[inner_end:issuer_end],
-        not_after,
-        der[subject_at:key_at],
-        key_algorithm,
-        der[key_at:key_end],
+        der[at:tbs_end],
+        der[serial[1] : serial[2]],
+        der[serial[2] : inner[2]],
+        der[inner[2] : issuer[2]],
+        der[validity[1] : validity[2]],
+        der[validity[2] : subject[2]],
+        der[key[1] : key_algorithm_end],
+        der[subject[2] : key[2]],
         extensions,
         der[tbs_end:algorithm_end],
-        der[start + 1 : stop],
+        signature,
     )
 
 

@@ -1,16 +1,18 @@
 """Whatever is sent as a chain, the answer comes after bounded work, and nothing is raised."""
 
 import datetime
+import ipaddress
 import itertools
 import warnings
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
-from hypothesis import given
+from cryptography.x509.oid import ExtendedKeyUsageOID as Purpose
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import certificates, chains, clientauth, constraints, der, stores
+from engine import certificates, chains, clientauth, constraints, der, extensions, stores
 from engine.refusals import Refusal
 from tests.engine.chain_maker import NOW, authority, edited, key, leaf, name, with_serial
 
@@ -233,6 +235,60 @@ def test_every_strict_prefix_of_a_certificate_fails_to_parse():
     for data in (LEAF.der, MIDDLE.der):
         for end in range(len(data)):
             assert certificates.read(data[:end]) is None
+
+
+# The quick reading of extensions.
+
+SHAPES = [
+    LEAF,
+    MIDDLE,
+    authority("shape", path_length=3, purposes=(Purpose.CLIENT_AUTH, Purpose.SERVER_AUTH)),
+    leaf(ROOT, ca=False, san=[x509.IPAddress(ipaddress.ip_address("::1")), x509.RFC822Name("a@b")]),
+    leaf(ROOT, uses=("key_agreement", "encipher_only"), san=None),
+    leaf(ROOT, san=[x509.DirectoryName(name("x"))], key_id=b"", issuer_key_id=bytes(200)),
+]
+
+
+def both_readings(data):
+    """What the quick reading says, and what the parser does (None when it raises)."""
+    parts = der.outline(data)
+    quick = extensions.common(parts.extensions)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            slow = extensions.read(x509.load_der_x509_certificate(data))
+    except Exception:
+        slow = None
+    return quick, slow
+
+
+def test_the_quick_reading_reads_the_common_shapes():
+    for made in SHAPES[:4]:
+        if made is not MIDDLE:
+            quick, slow = both_readings(made.der)
+            assert quick is not None and quick == slow
+    for made in SHAPES[4:]:
+        quick, slow = both_readings(made.der)
+        assert quick is None and slow is not None
+
+
+@settings(max_examples=1500)
+@given(st.data())
+def test_the_quick_reading_never_differs_from_the_parser(data):
+    shape = data.draw(st.sampled_from(SHAPES)).der
+    inside = der.outline(shape).extensions
+    first = shape.index(inside)
+    damaged = bytearray(shape)
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(first, first + len(inside) - 1))
+        damaged[place] = data.draw(
+            st.one_of(st.integers(0, 255), st.sampled_from(inside), st.just(damaged[place] ^ 1))
+        )
+    try:
+        quick, slow = both_readings(bytes(damaged))
+    except der.Malformed:
+        return
+    assert quick is None or quick == slow
 
 
 # Dates.
