@@ -4,7 +4,9 @@
 # Both make their own virtual environment from requirements.lock. Another interpreter gets
 # another environment: make PYTHON=python3.12 test
 
-DEFAULT_PYTHON := $(shell command -v python3.11 || command -v python3)
+# The first that runs: a version manager may have a command for each and let only some of them run.
+DEFAULT_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	$$python -c '' 2>/dev/null && echo $$python && break; done)
 
 ifeq ($(origin PYTHON),undefined)
 PYTHON := $(DEFAULT_PYTHON)
@@ -38,6 +40,7 @@ environment: $(STAMP)
 
 # The stamp is written last, so that an install that was cut short is done again.
 $(STAMP): requirements.lock setup.cfg pyproject.toml
+	@test -n "$(PYTHON)" || { echo "no Python found: make PYTHON=/path/to/python3 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
