@@ -8,7 +8,14 @@ Outcomes of handmade inputs come from the case, where they were written by hand;
 
 from __future__ import annotations
 
-from . import HARNESSES, handmade_hello, handmade_server, outcomes, provenance
+from . import (
+    HARNESSES,
+    handmade_hello,
+    handmade_keyed,
+    handmade_server,
+    outcomes,
+    provenance,
+)
 from .handmade_hello import Case
 from .outcomes import Outcome
 
@@ -17,7 +24,11 @@ PREFIX = "handmade-"
 
 def cases() -> dict[str, dict[str, Case]]:
     """The handmade inputs of each harness."""
-    return {"hello": handmade_hello.cases(), "server": handmade_server.cases()}
+    return {
+        "hello": handmade_hello.cases(),
+        "server": handmade_server.cases(),
+        "keyed": handmade_keyed.cases(),
+    }
 
 
 def main() -> None:

@@ -17,6 +17,8 @@ planted fault in `mutants/catalogue/` that trips it: an oracle that cannot fail 
     repeat      the same ClientHello was answered otherwise the second time
     prefix      a strict prefix of a ClientHello was accepted
     engine      the engine's tag for a ClientHello is not its parser's
+    delivered   what is received is not what was sent, or not all of it
+    proof       established, verified or resumed without the proof that it takes
 
 Cheap ones run for every input. The others run for a fixed share of inputs, chosen by the input's
 own bytes (`one_in`), so that a finding replays; `thorough=True` runs all of them, which is what
@@ -58,6 +60,8 @@ ORACLES = (
     "repeat",
     "prefix",
     "engine",
+    "delivered",
+    "proof",
 )
 
 ENGINE_FOLDER = str(Path(sys.modules["engine.refusals"].__file__ or "").parent)

@@ -13,9 +13,9 @@ from peers.liar import Client
 from peers.liar.hello import Hello
 
 from . import fixtures
+from .play import MAIN_SLOT, SLOTS
 from .script import CLIENT_MODES, STEPS, Call, code_of, feeding
 from .script import build as script
-from .server import MAIN_SLOT, SLOTS
 
 Part = bytes | Call
 

@@ -76,7 +76,7 @@ def test_the_handmade_inputs_are_what_their_builder_makes(name: str) -> None:
 
 
 def test_each_of_the_clients_that_were_recorded_is_answered() -> None:
-    for name in HARNESSES:
+    for name in ("hello", "server"):
         real = {
             file: line.outcome
             for file, line in outcomes.read(name).items()
