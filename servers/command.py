@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable
 
 from engine import Engine, Refused
+from engine.clientauth import OPTIONAL, REQUIRED
+from engine.tickets import DEFAULT_LIFETIME_S, MAX_COUNT, MAX_LIFETIME_S
 from servers import sockets
 from servers.addresses import address_text
 from servers.clock import SystemClock
@@ -109,6 +111,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="work areas, for the handshakes and records under way at one instant; at most half"
         " are in handshakes (default: one a connection)",
     )
+    parser.add_argument(
+        "--tickets",
+        type=_between(0, MAX_COUNT),
+        default=0,
+        metavar="N",
+        help="tickets for each connection, to resume it with; 0 gives and takes none"
+        " (default %(default)s)",
+    )
+    parser.add_argument(
+        "--ticket-lifetime",
+        type=_between(1, MAX_LIFETIME_S),
+        default=DEFAULT_LIFETIME_S,
+        metavar="S",
+        help="how long a ticket resumes, and a key that is no longer the first opens"
+        " (default %(default)s)",
+    )
+    parser.add_argument(
+        "--ticket-keys",
+        metavar="FILE",
+        help="file in --dir of 1 to 4 ticket keys, one a line in 64 hex digits, the current one"
+        " first, for servers that resume each other's sessions (default: keys of its own)",
+    )
+    parser.add_argument(
+        "--client-ca",
+        metavar="FILE",
+        help="file in --dir of the PEM roots that vouch for clients; clients are asked for a"
+        " certificate and may have none",
+    )
+    parser.add_argument(
+        "--require-client-cert",
+        action="store_true",
+        help="a client with no certificate is refused; needs --client-ca",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -135,12 +170,16 @@ def _serve(args: argparse.Namespace) -> None:
     _allow_descriptors(settings.connections)
     clock = SystemClock()
     log = Log(sys.stdout, sys.stderr)
-    files = ServerFiles(args.dir, args.identity)
+    files = _files(args)
     engine = _engine(settings)
     try:
         engine.seed(os.urandom(32))
         _set_alpn(engine, args.alpn)
+        # The lifetime first: that of a file's second key begins when the engine is given it.
+        engine.set_tickets(args.tickets, args.ticket_lifetime)
         files.load(engine, log, clock.unix_ms())
+        if args.client_ca is not None:
+            engine.client_auth_mode(REQUIRED if args.require_client_cert else OPTIONAL)
         with Signals() as signals:
             listeners = _listen(args.bind or ["127.0.0.1"], args.port)
             loop = Loop(
@@ -158,6 +197,14 @@ def _serve(args: argparse.Namespace) -> None:
             loop.run()
     finally:
         engine.close()
+
+
+def _files(args: argparse.Namespace) -> ServerFiles:
+    if args.require_client_cert and args.client_ca is None:
+        raise Unusable("--require-client-cert: needs --client-ca")
+    if args.ticket_keys is not None and not args.tickets:
+        raise Unusable(f"--ticket-keys {args.ticket_keys}: needs --tickets")
+    return ServerFiles(args.dir, args.identity, args.ticket_keys, args.client_ca)
 
 
 def _settings(args: argparse.Namespace) -> Settings:

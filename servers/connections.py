@@ -13,6 +13,7 @@ timer object, no sweep over the idle. The lists are links in the same map.
 
 import mmap
 from array import array
+from collections.abc import Iterator
 
 from servers.addresses import Peer
 
@@ -127,6 +128,13 @@ class Connections:
     def first(self, stage: int) -> int:
         """The connection of a stage whose deadline is the earliest, or NONE."""
         return self._first[stage] - 1
+
+    def slots(self, stage: int) -> Iterator[int]:
+        """The connections of a stage, in the order of their deadlines. None may move meanwhile."""
+        link = self._first[stage]
+        while link:
+            yield link - 1
+            link = self._next[link - 1]
 
     def due(self, stage: int, now: int) -> int:
         """A connection of a stage whose deadline has passed, or NONE."""

@@ -1,13 +1,17 @@
 """The files of a server: everything it reads lies in one directory.
 
-`chain.pem` and `key.pem` in it are its identity, or those in each subdirectory that is named. They
-are read at the start, where a fault ends the program with one line, and again at each reload, where
-a fault is logged and the old identity goes on serving. Two files are replaced by a renewal, so a
-reload comes by a signal, when the deployment says that both are in place, and never by watching.
+`chain.pem` and `key.pem` in it are its identity, or those in each subdirectory that is named; a
+file of ticket keys and one of the roots that vouch for clients may be named too. They are read at
+the start, where a fault ends the program with one line, and again at each reload, where a fault is
+logged and what was there before goes on serving. Two files are replaced by a renewal, so a reload
+comes by a signal, when the deployment says that both are in place, and never by watching.
 """
 
+import binascii
 import os
+import re
 import stat
+from collections.abc import Callable
 
 from cryptography import x509
 
@@ -17,8 +21,13 @@ from servers.log import Log, escape
 
 CHAIN = "chain.pem"
 KEY = "key.pem"
+TICKETS, CLIENT_CA = "tickets", "client-ca"
+"""What a reload calls the two files that are no identity's."""
+
 MAX_FILE = 1 << 20
 """No file of ours is near it; one that grows without end must not fill the memory."""
+
+_KEY = re.compile(rb"[0-9A-Fa-f]{64}")
 
 
 class Unusable(Exception):
@@ -119,10 +128,67 @@ class IdentityFiles:
         return chain, key, kept
 
 
+def ticket_keys(text: bytes) -> list[bytes]:
+    """The keys of a file: one a line, 64 hex digits, the current one first; lines of nothing are
+    read past. A file with any other line has no keys at all, which the engine refuses."""
+    keys = []
+    for line in text.split(b"\n"):
+        digits = line.strip()
+        if digits and not _KEY.fullmatch(digits):
+            return []
+        if digits:
+            keys.append(binascii.unhexlify(digits))
+    return keys
+
+
+class NamedFile:
+    """A file that an option names, and the call of the engine that takes what it holds."""
+
+    def __init__(
+        self,
+        option: str,
+        directory: str,
+        name: str,
+        label: str,
+        refusal: Refusal,
+        give: Callable[[Engine, bytes, int], object],
+    ) -> None:
+        if name in ("", ".", "..") or "/" in name:
+            raise Unusable(f"{option} {name}: a file in --dir")
+        self._path = os.path.join(directory, name)
+        self._label = label
+        self._refusal = refusal
+        self._give = give
+
+    def load(self, engine: Engine, now_ms: int) -> None:
+        """Give the engine what the file holds. Raises Unusable, and no value of the file's."""
+        content = read_file(self._path, self._refusal)
+        try:
+            self._give(engine, content, now_ms)
+        except Refused as refused:
+            raise Unusable(f"cannot use {self._path}: {refused}", refused.refusal) from None
+
+    def reload(self, engine: Engine, log: Log, now_ms: int) -> None:
+        """Read it again and log how it went; refused, the engine keeps what it had."""
+        refusal = None
+        try:
+            self.load(engine, now_ms)
+        except Unusable as unusable:
+            log.warn(str(unusable))
+            refusal = unusable.refusal.tag
+        log.reload(self._label, refusal)
+
+
 class ServerFiles:
     """All that a server reads."""
 
-    def __init__(self, directory: str, identities: list[str]) -> None:
+    def __init__(
+        self,
+        directory: str,
+        identities: list[str],
+        keys: str | None = None,
+        client_ca: str | None = None,
+    ) -> None:
         if not os.path.isdir(directory):
             raise Unusable(f"--dir {directory}: there is no such directory")
         for name in identities:
@@ -132,13 +198,40 @@ class ServerFiles:
                 raise Unusable(f"--identity {name}: there is no such directory in {directory}")
         named: list[str | None] = list(identities) or [None]
         self._identities = [IdentityFiles(directory, name) for name in named]
+        self._files = []
+        if keys is not None:
+            self._files.append(
+                NamedFile(
+                    "--ticket-keys",
+                    directory,
+                    keys,
+                    TICKETS,
+                    Refusal.SERVER_TICKET_KEY,
+                    lambda engine, text, now_ms: engine.set_ticket_keys(ticket_keys(text), now_ms),
+                )
+            )
+        if client_ca is not None:
+            self._files.append(
+                NamedFile(
+                    "--client-ca",
+                    directory,
+                    client_ca,
+                    CLIENT_CA,
+                    Refusal.SERVER_CLIENT_STORE,
+                    lambda engine, pem, _: engine.trust_clients(pem),
+                )
+            )
 
     def load(self, engine: Engine, log: Log, now_ms: int) -> None:
         """Give a new engine all it needs. Raises Unusable at the first that cannot be used."""
         for identity in self._identities:
             identity.add(engine, log, now_ms)
+        for file in self._files:
+            file.load(engine, now_ms)
 
     def reload(self, engine: Engine, log: Log, now_ms: int) -> None:
         """Read all again. Each is replaced or refused on its own."""
         for identity in self._identities:
             identity.replace(engine, log, now_ms)
+        for file in self._files:
+            file.reload(engine, log, now_ms)

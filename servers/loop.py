@@ -41,6 +41,7 @@ class Loop:
         clock: Clock,
         reload: Callable[[], None],
     ) -> None:
+        self._engine = engine
         self._log = log
         self._signals = signals
         self._clock = clock
@@ -72,6 +73,8 @@ class Loop:
         """Wait until something happens or is due (`longest_ms` at most), and do all that is."""
         events = self._poll.poll(self._timeout(longest_ms), EVENTS)
         now = self._clock.monotonic_ms()
+        # Tickets and the certificates of clients are judged at their Finished, long after `serve`.
+        self._engine.set_time(self._clock.unix_ms())
         arrivals = []
         for fd, _ in events:
             if fd == self._signals.wake_fd:
@@ -112,6 +115,7 @@ class Loop:
                 self._reload()
             except Exception as error:
                 self._log.fault("reload", error)
+            self.sessions.revoke(now)
 
     def _stop(self, now: int) -> None:
         """Take no more; close what has no session; say close_notify to the rest."""

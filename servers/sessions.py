@@ -13,11 +13,13 @@ import select
 from collections import OrderedDict
 
 from engine import Engine, Event, Refused
+from engine.layout import ROOM_LEN
 from servers import sockets
 from servers.addresses import peer_text
 from servers.clock import Clock
 from servers.connections import CLOSING, DRAINING, HANDSHAKE, OPEN, QUEUED, Connections
 from servers.log import Log
+from servers.names import name_text
 from servers.settings import Settings
 from servers.transfer import Transfer, Wants
 
@@ -52,6 +54,9 @@ class Sessions:
         self.waiting: OrderedDict[int, None] = OrderedDict()
         # Established connections that hold an area between two turns, and until when they may.
         self.holding: OrderedDict[int, int] = OrderedDict()
+        # Clients whose certificate is too large for the engine to keep without an area.
+        self._large: set[int] = set()
+        self._generation = engine.client_generation()
         self._reasons: dict[int, str] = {}
         self._broken: set[int] = set()
 
@@ -180,9 +185,12 @@ class Sessions:
 
         Half a record, or an answer that is not read, holds an area and nobody else can have it. A
         record that became whole begins a new time, or a long upload would be cut off; bytes that
-        complete none do not, so a byte now and then keeps no area.
+        complete none do not, so a byte now and then keeps no area. A verified client with a large
+        certificate has its area for as long as it is connected, records or none.
         """
-        holds = self._engine.holds_area(slot) or slot in self._transfer.held
+        holds = slot in self._transfer.held or (
+            slot not in self._large and self._engine.holds_area(slot)
+        )
         if progress or not holds:
             self.holding.pop(slot, None)
         if holds and slot not in self.holding:
@@ -197,6 +205,23 @@ class Sessions:
             self.conclude(slot, reason, now)
 
     # Ends.
+
+    def revoke(self, now: int) -> None:
+        """After a reload: end the connections whose client an older store vouched for.
+
+        An operator who replaces the store to revoke means those too. One that is still in its
+        handshake is judged by the new store, or refused by the engine at its Finished.
+        """
+        engine, table = self._engine, self._table
+        generation = engine.client_generation()
+        if generation == self._generation:
+            return
+        self._generation = generation
+        older = [
+            slot for slot in table.slots(OPEN) if engine.peer_verified(slot) not in (0, generation)
+        ]
+        for slot in older:
+            self.conclude(slot, "revoked", now)
 
     def conclude(self, slot: int, reason: str, now: int) -> None:
         """End an established or failed connection: what is left to say is said first."""
@@ -238,6 +263,7 @@ class Sessions:
         self._transfer.forget(slot)
         self.waiting.pop(slot, None)
         self.holding.pop(slot, None)
+        self._large.discard(slot)
         self._reasons.pop(slot, None)
         try:
             if self._engine.event(slot) != Event.FREE:
@@ -275,6 +301,10 @@ class Sessions:
     def _log_established(self, slot: int, now: int) -> None:
         engine, table = self._engine, self._table
         served = table.served[slot]
+        leaf = engine.peer_certificate(slot)
+        subject = engine.peer_subject(slot)
+        if leaf is not None and len(leaf) > ROOM_LEN:
+            self._large.add(slot)
         self._log.established(
             table.number[slot],
             peer_text(table.peer(slot)),
@@ -285,8 +315,8 @@ class Sessions:
             retried=engine.retried(slot),
             resumed=engine.resumed(slot),
             ticket=engine.ticket_verdict(slot),
-            client=None,
-            fingerprint=None,
+            client=None if subject is None else name_text(subject),
+            fingerprint=engine.peer_fingerprint(slot),
             waited=served - table.arrived[slot],
             handshake=now - served,
         )
