@@ -13,6 +13,7 @@ from . import (
     handmade_hello,
     handmade_keyed,
     handmade_server,
+    handmade_ticket,
     outcomes,
     provenance,
 )
@@ -28,6 +29,7 @@ def cases() -> dict[str, dict[str, Case]]:
         "hello": handmade_hello.cases(),
         "server": handmade_server.cases(),
         "keyed": handmade_keyed.cases(),
+        "ticket": handmade_ticket.cases(),
     }
 
 

@@ -133,14 +133,22 @@ class _Writer:
         self.finished = False
         self.proven: set[bytes] = set()
 
+    def full(self) -> bool:
+        """Whether the input is at its bound: what is not sent must not be waited for either."""
+        return len(self.steps) > RECORDS
+
     def feed(self, data: bytes) -> None:
-        if len(self.steps) <= RECORDS:
+        if not self.full():
             self.steps.append(Step(Call.FEED, data))
+
+    def call(self, call: Call) -> None:
+        if not self.full():
+            self.steps.append(Step(call, b""))
 
     def inner(self, whole: bytes) -> None:
         """One protected record; the receiver finds the type behind the content and its zeros."""
         found = whole.rstrip(b"\0")
-        if found and not self.closed:
+        if found and not self.full() and not self.closed:
             if found[-1] == c.APPLICATION_DATA:
                 self.plaintext += found[:-1]
             self.closed = found[-1] == c.ALERT and found[1:-1] == b"\0"
@@ -168,7 +176,7 @@ class _Writer:
         elif kind == Kind.CLEAR:
             self.feed(record(cut, content))
         elif kind == Kind.CALL:
-            self.steps.append(Step(CALLS[cut % len(CALLS)], b""))
+            self.call(CALLS[cut % len(CALLS)])
         elif kind == Kind.SKIP_KEY:
             self.key = self.key.updated()
         else:
@@ -184,7 +192,7 @@ class _Writer:
         covered = digest(self.schedule.hash, self.transcript)
         mac = messages.verify_data(self.schedule, "c hs traffic", covered)
         self.say(c.HANDSHAKE, message(c.FINISHED, mac), cut)
-        self.finished = True
+        self.finished = self.finished or not self.full()
         self.key = Protection(self.schedule.suite, self.schedule.secrets["c ap traffic"])
 
 

@@ -18,6 +18,7 @@ planted fault in `mutants/catalogue/` that trips it: an oracle that cannot fail 
     prefix      a strict prefix of a ClientHello was accepted
     engine      the engine's tag for a ClientHello is not its parser's
     delivered   what is received is not what was sent, or not all of it
+    verdict     a ticket resumes, or does not, by one reading of the rules alone
     proof       established, verified or resumed without the proof that it takes
 
 Cheap ones run for every input. The others run for a fixed share of inputs, chosen by the input's
@@ -61,6 +62,7 @@ ORACLES = (
     "prefix",
     "engine",
     "delivered",
+    "verdict",
     "proof",
 )
 

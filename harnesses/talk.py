@@ -36,10 +36,11 @@ class Talk:
         for part in parts:
             self.parts.append(part)
             if isinstance(part, bytes):
-                self.client.read(self._exchange(part))
+                self.client.read(self.exchange(part))
         return self
 
-    def _exchange(self, data: bytes) -> bytes:
+    def exchange(self, data: bytes) -> bytes:
+        """Gives the server bytes, and gets all that it says."""
         out, answer = bytearray(65_536), b""
         while data:
             taken = self.engine.feed(MAIN_SLOT, data)
