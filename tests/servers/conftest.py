@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from engine import Engine
+from servers.settings import Settings
 from tests.servers.certificates import write_identity
+from tests.servers.inside import Inside
 from tests.servers.running import Server
 
 
@@ -22,3 +25,22 @@ def server(identity: Path) -> Iterator[Server]:
     """A server with default limits that the tests of a module share."""
     with Server(identity, "--alpn", "echo,other") as running:
         yield running
+
+
+@pytest.fixture
+def start(identity: Path) -> Iterator:
+    """Makes servers with some settings, and closes them."""
+    made = []
+
+    def begin(engine: Engine | None = None, **settings: int) -> Inside:
+        settings.setdefault("areas", settings.get("connections", 256))
+        made.append(Inside(identity, Settings(**settings), engine))
+        return made[-1]
+
+    yield begin
+    for inside in made:
+        # What was served leaves nothing behind: no area out, no byte in one.
+        inside.loop._end_all(inside.clock.now)
+        assert inside.engine.residue() == 0
+        assert inside.engine.areas_free() == inside.engine.areas()
+        inside.loop.front.close()

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -13,8 +14,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 WAIT = 20.0
 """Seconds that anything may take on a busy machine before a test says it did not happen."""
+
+needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 
 
 class Server:
@@ -178,3 +183,25 @@ def echo(client: ssl.SSLSocket, data: bytes) -> bytes:
 def close(client: ssl.SSLSocket) -> None:
     """close_notify both ways; raises when the server's does not come."""
     client.unwrap().close()
+
+
+def s_client(server: Server, chain: Path, *options: str) -> tuple[int, str]:
+    """Echo a line with OpenSSL: the port that it used, and its standard error."""
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}"]
+    command += ["-CAfile", str(chain), "-verify_return_error", "-quiet", "-no_ign_eof", *options]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with process:
+        try:
+            process.stdin.write(b"over here\n")
+            process.stdin.flush()
+            # Standard input stays open until the answer is there, or s_client leaves before it.
+            answer = process.stdout.readline()
+            process.stdin.close()
+            errors = process.stderr.read().decode()
+            assert answer == b"over here\n", errors
+            assert process.wait(WAIT) == 0
+        finally:
+            process.kill()
+    return errors

@@ -6,38 +6,25 @@ import socket
 import ssl
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.servers.running import WAIT, Server, close, connect, context, dial, echo, read, sealed
+from tests.servers.running import (
+    WAIT,
+    Server,
+    close,
+    connect,
+    context,
+    dial,
+    echo,
+    needs_openssl,
+    read,
+    s_client,
+    sealed,
+)
 
 SUITES = ("TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_256_GCM_SHA384")
 GROUPS = ("X25519", "P-256", "P-384")
-
-needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
-
-
-def s_client(server: Server, chain: Path, *options: str) -> tuple[int, str]:
-    """Echo a line with OpenSSL: the port that it used, and its standard error."""
-    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}"]
-    command += ["-CAfile", str(chain), "-verify_return_error", "-quiet", "-no_ign_eof", *options]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    with process:
-        try:
-            process.stdin.write(b"over here\n")
-            process.stdin.flush()
-            # Standard input stays open until the answer is there, or s_client leaves before it.
-            answer = process.stdout.readline()
-            process.stdin.close()
-            errors = process.stderr.read().decode()
-            assert answer == b"over here\n", errors
-            assert process.wait(WAIT) == 0
-        finally:
-            process.kill()
-    return errors
 
 
 def last(server: Server, count: int) -> tuple[str, str]:

@@ -2,34 +2,10 @@
 
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from engine import Engine, Event
 from servers.connections import HANDSHAKE, OPEN, QUEUED
-from servers.settings import Settings
-from tests.servers.inside import Client, Inside
-
-
-@pytest.fixture
-def start(identity: Path) -> Iterator:
-    """Makes servers with some settings, and closes them."""
-    made = []
-
-    def begin(engine: Engine | None = None, **settings: int) -> Inside:
-        settings.setdefault("areas", settings.get("connections", 256))
-        made.append(Inside(identity, Settings(**settings), engine))
-        return made[-1]
-
-    yield begin
-    for inside in made:
-        # What was served leaves nothing behind: no area out, no byte in one.
-        inside.loop._end_all(inside.clock.now)
-        assert inside.engine.residue() == 0
-        assert inside.engine.areas_free() == inside.engine.areas()
-        inside.loop.front.close()
+from tests.servers.inside import Client
 
 
 def test_a_handshake_that_is_silent_ends_at_its_deadline_and_not_before(start):
