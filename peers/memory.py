@@ -29,9 +29,9 @@ class EngineConnection:
             view = view[taken:]
             said = self._turn()
             out += said
-            self._check()
             if not view or (taken == 0 and not said):
                 break
+        self._check()
         if engine.event(slot) == "failed":
             self.ended = True
         return out

@@ -12,6 +12,10 @@ class ServerFault(Exception):
         self.detail = detail
 
 
+class ScriptError(AssertionError):
+    """A step of a script makes no sense after what came before it; nobody broke a rule by that."""
+
+
 def check(condition: object, rule: str, detail: str = "") -> None:
     """Raise `ServerFault` unless the condition holds."""
     if not condition:

@@ -116,7 +116,10 @@ class Observer:
             kind, size = self._incoming[0], int.from_bytes(self._incoming[3:5], "big")
             version = int.from_bytes(self._incoming[1:3], "big")
             rule = "RFC 8446 §5.1: a record has a known type and version 0x0303"
-            check(kind in codes.RECORD_NAMES and version == 0x0303, rule, f"{kind} {version:#06x}")
+            # Whoever refuses a version may say so in another.
+            other = kind == codes.ALERT and self.state == "hello" and version >> 8 == 3
+            right = version == 0x0303 or (other and not self.exact)
+            check(kind in codes.RECORD_NAMES and right, rule, f"{kind} {version:#06x}")
             limit = SEALED_LIMIT if kind == codes.APPLICATION_DATA else PLAIN_LIMIT
             check(size <= limit, "RFC 8446 §5.1, §5.2: a record keeps its bound", f"{size} bytes")
             if len(self._incoming) < 5 + size:

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, x25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from .codes import SECP256R1, SECP384R1, X25519
-from .fault import ServerFault
+from .fault import ScriptError, ServerFault
 
 _CURVES: dict[int, ec.EllipticCurve] = {SECP256R1: ec.SECP256R1(), SECP384R1: ec.SECP384R1()}
 SHARE_SIZES = {X25519: 32, SECP256R1: 65, SECP384R1: 97}
@@ -41,6 +41,8 @@ def make_share(group: int, secret: bytes) -> Share:
     if group == X25519:
         private = x25519.X25519PrivateKey.from_private_bytes(secret)
         return Share(group, private, private.public_key().public_bytes_raw())
+    if group not in _CURVES:
+        raise ScriptError(f"the client has no group {group}")
     # 32 bytes with the top bit off are below the order of both curves, and not zero.
     scalar = int.from_bytes(secret, "big") >> 1 or 1
     key = ec.derive_private_key(scalar, _CURVES[group])

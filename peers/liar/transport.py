@@ -8,7 +8,7 @@ from .client import Client
 
 
 class Transport(Protocol):
-    """Give the server bytes, get what it says until it has no more to say.
+    """Give the server bytes, get what it says next; nothing when it has no more to say.
 
     ``ended`` is true once the server has closed; ``exchange(b"")`` only listens.
     """

@@ -76,12 +76,16 @@ def _content(name: x509.GeneralName) -> bytes:
 def honest(
     name: str, rule: str, where: str, who: Identity | Credential, *, setup: Setup = REQUIRED,
     end: End = VERIFIED, basis: Basis = "rfc", apart: bool = False, cut: int = 16384,
-    **options: Any,
+    timed: bool = False, **options: Any,
 ) -> None:  # fmt: skip
-    """A client that presents a certificate, and what the program is told of it."""
+    """A client that presents a certificate, and what the program is told of it.
+
+    ``timed`` says that its dates are about the server's clock.
+    """
     credential = who.credential if isinstance(who, Identity) else who
 
     def script(stage: Stage) -> Connection:
+        stage.at_our_time(timed)
         c = stage.connect(credential=credential, **options).flight()
         c.finish(apart=apart, cut=cut).echo()
         return same_identity(c, credential.chain[0]) if c.client.state == "established" else c
@@ -91,12 +95,13 @@ def honest(
 
 def presenting(
     name: str, rule: str, end: End, who: Identity | Credential, *, where: str = "SPEC §6",
-    setup: Setup = REQUIRED, basis: Basis = "rfc", **options: Any,
+    setup: Setup = REQUIRED, basis: Basis = "rfc", timed: bool = False, **options: Any,
 ) -> None:  # fmt: skip
     """A client whose certificates are wrong, and whose signature is right."""
     credential = who.credential if isinstance(who, Identity) else who
 
     def script(stage: Stage) -> Connection:
+        stage.at_our_time(timed)
         return stage.connect(credential=credential, **options).flight().finish()
 
     CLIENTS.add(name, rule, where, end, script, basis, setup)

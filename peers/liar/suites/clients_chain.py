@@ -65,7 +65,8 @@ _OTHER_KEY = issue("a client root", "ed25519", ca=True, key=make_key("ed25519", 
 presenting("a-namesake-signed", "the issuer's key signed the leaf, not its namesake's",
            bad("bad-signature"), issue("a device of a namesake", issuer=_OTHER_KEY, usage="client",
                                        key_ids=False))
-presenting("issuers-signature-flipped", "a bit of the issuer's signature is seen", bad("bad-signature"),
+presenting("issuers-signature-flipped", "a bit of the issuer's signature is seen",
+           bad("bad-signature"),
            swapped(flip(DEVICE.der, -1)))
 presenting("serial-flipped", "a bit of what is signed is seen", bad("bad-signature"),
            swapped(flip(DEVICE.der, 15)))
@@ -76,15 +77,17 @@ presenting("intermediate-flipped", "an intermediate's signature is checked too",
 
 # When (RFC 5280 §4.1.2.5).
 presenting("expired", "a leaf ends with its notAfter", bad("expired"),
-           device(label="an expired device", not_after=NOW - SECOND))
+           device(label="an expired device", not_after=NOW - SECOND), timed=True)
 presenting("not-yet-valid", "a leaf begins with its notBefore", bad("not-yet-valid"),
-           device(label="a device of tomorrow", not_before=NOW + SECOND))
+           device(label="a device of tomorrow", not_before=NOW + SECOND), timed=True)
 presenting("intermediate-expired", "an intermediate ends with its notAfter", bad("expired"),
            device(label="under an expired one", issuer=authority(
-               "an expired intermediate", "ed25519", issuer=CA, not_after=NOW - SECOND)))
+               "an expired intermediate", "ed25519", issuer=CA, not_after=NOW - SECOND)),
+           timed=True)
 presenting("intermediate-not-yet-valid", "an intermediate begins with its notBefore",
            bad("not-yet-valid"), device(label="under one of tomorrow", issuer=authority(
-               "an intermediate of tomorrow", "ed25519", issuer=CA, not_before=NOW + SECOND)))
+               "an intermediate of tomorrow", "ed25519", issuer=CA, not_before=NOW + SECOND)),
+           timed=True)
 _OLD_ROOT = authority("an expired root", "ed25519", not_after=NOW - SECOND)
 presenting("root-expired", "the root is judged like any CA: its end", bad("expired"),
            device(label="under an expired root", issuer=_OLD_ROOT),
@@ -117,7 +120,7 @@ presenting("for-servers-only", "a leaf with extended usages has clientAuth", bad
 presenting("for-any-usage", "anyExtendedKeyUsage alone is refused", bad("key-usage"),
            device(label="a leaf for anything", usage="any"), basis="policy")
 presenting("no-digital-signature", "a leaf with key usages has digitalSignature", bad("key-usage"),
-           device(label="a leaf that agrees", key_usage="none"))
+           device(label="a leaf that agrees", key_usage="none"), basis="policy")
 presenting("intermediate-for-servers", "an intermediate with extended usages has clientAuth",
            bad("key-usage"), device(label="under a server CA", issuer=issue(
                "a server CA", "ed25519", issuer=CA, ca=True, usage="server")), basis="policy")

@@ -135,9 +135,9 @@ for _size in (2048, 2049, 16000):
     honest(f"leaf-of-{_size}", f"a leaf of {_size} bytes is kept whole", "SPEC §2, §6",
            large(_size), basis="policy")
 honest("first-second", "a leaf is valid from its first second", "RFC 5280 §4.1.2.5",
-       device(label="a device of now", not_before=NOW))
+       device(label="a device of now", not_before=NOW), timed=True)
 honest("last-second", "a leaf is valid to its last second", "RFC 5280 §4.1.2.5",
-       device(label="a device of until now", not_after=NOW))
+       device(label="a device of until now", not_after=NOW), timed=True)
 
 
 def constrained(permitted: list[x509.GeneralName] | None,

@@ -47,9 +47,9 @@ first("data-first", "application data does not come first", "RFC 8446 §5", UNEX
 first("ccs-first", "a change_cipher_spec does not come before the hello", "RFC 8446 §5", UNEXPECTED,
       CCS)
 first("http-first", "a request in the clear is no record", "RFC 8446 §5", UNEXPECTED,
-      b"GET / HTTP/1.1\r\n\r\n")
+      b"GET / HTTP/1.1\r\n\r\n", "policy")
 first("sslv2-first", "an SSL 2 hello is no record", "RFC 8446 appendix D.5", UNEXPECTED,
-      b"\x80\x2e\x01\x03\x01\0\x15\0\0\0\x10")
+      b"\x80\x2e\x01\x03\x01\0\x15\0\0\0\x10", "policy")
 VERSION = refused("tls-protocol-version")
 for _version in (0x0000, 0x0200, 0x0400, 0xFEFF):
     first(f"record-of-version-{_version:04x}", f"a record's major version is 3, not {_version:#x}",
@@ -60,7 +60,8 @@ first("version-before-length", "the version of a record is judged before its len
       VERSION, record(codes.HANDSHAKE, b"", 0x0200, 0xFFFF), "policy")
 for _size in (16385, 0xFFFF):
     first(f"record-of-{_size}", f"a plaintext record of {_size} bytes is refused by its header",
-          "RFC 8446 §5.1", OVERFLOW, record(codes.HANDSHAKE, b"", length=_size))
+          "SPEC §1.3; RFC 8446 §5.1", OVERFLOW,
+          record(codes.HANDSHAKE, b"", length=_size), "policy")
 first("header-alone", "a record's header alone is waited on", "RFC 8446 §5.1", waits("waiting"),
       b"\x16\x03\x01\x02\x00")
 first("half-a-header", "half a header is waited on", "RFC 8446 §5.1", waits("waiting"), b"\x16\x03")
@@ -68,12 +69,12 @@ first("half-a-hello", "half a hello is waited on", "RFC 8446 §5.1", waits("wait
 
 # Empty and interleaved (§5.1).
 first("empty-handshake-record", "a handshake record is not empty", "RFC 8446 §5.1", UNEXPECTED,
-      record(codes.HANDSHAKE, b""))
+      record(codes.HANDSHAKE, b""), "policy")
 first("empty-alert-record", "an alert record is not empty", "RFC 8446 §5.1", UNEXPECTED,
       record(codes.ALERT, b""))
 first("empty-record-in-a-hello", "no empty record comes between two parts of a hello",
       "RFC 8446 §5.1", UNEXPECTED,
-      lambda c: half_hello(c) + record(codes.HANDSHAKE, b""))
+      lambda c: half_hello(c) + record(codes.HANDSHAKE, b""), "policy")
 first("alert-in-a-hello", "no alert comes between two parts of a hello", "RFC 8446 §5.1",
       UNEXPECTED, lambda c: half_hello(c) + c.alert(codes.USER_CANCELED))
 first("ccs-in-a-hello", "no change_cipher_spec comes between two parts of a hello",
@@ -99,7 +100,7 @@ for _name, _alert, _rule in (
 
 
 @HANDSHAKE.case("user-canceled-first", "user_canceled alone is read past", "RFC 9846 §6.1",
-                closed())
+                closed(), "policy")
 def _(stage: Stage) -> Connection:
     c = stage.connect()
     c.tell(c.client.alert(codes.USER_CANCELED)).honest()

@@ -259,8 +259,8 @@ flight("alert-clear-of-one-byte-for-the-finished", "a clear alert after the flig
 
 # Early data behind the flight (§4.2.10).
 def _early(name: str, rule: str, end: End, make: Callable[[Client], bytes], offered: bool = True,
-           ) -> None:
-    @HANDSHAKE.case(name, rule, "RFC 8446 §4.2.10", end)
+           basis: Basis = "rfc") -> None:
+    @HANDSHAKE.case(name, rule, "RFC 8446 §4.2.10", end, basis)
     def _(stage: Stage) -> Connection:
         c = stage.connect()
         return c.hello(add(codes.EARLY_DATA) if offered else None).tell(make(c.client))
@@ -268,10 +268,10 @@ def _early(name: str, rule: str, end: End, make: Callable[[Client], bytes], offe
 
 _early("early-data-over-16384", "no more than 16,384 bytes are skipped",
        refused("tls-server-early-data-size", sealed=True),
-       lambda c: record(23, bytes(8192)) * 2 + record(23, bytes(17)))
+       lambda c: record(23, bytes(8192)) * 2 + record(23, bytes(17)), basis="policy")
 _early("early-data-in-a-large-record", "a record over what may be skipped is refused",
        refused("tls-server-early-data-size", sealed=True),
-       lambda c: record(23, bytes(16385)))
+       lambda c: record(23, bytes(16385)), basis="policy")
 _early("early-data-not-offered", "without the offer nothing is skipped", BAD_MAC,
        lambda c: record(23, bytes(100)), offered=False)
 _early("early-data-behind-a-record-that-opened", "nothing is skipped once a record opened", BAD_MAC,

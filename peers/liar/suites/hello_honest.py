@@ -68,8 +68,8 @@ case("a-share-spares-a-retry", "a share of a lesser group is taken rather than r
 for _group, _name in codes.GROUP_NAMES.items():
     case(f"retry-to-{_name.lower()}", f"without a usable share the server asks for {_name}",
          "RFC 8446 §4.1.4", established(group=_group, retried=True),
-         put(codes.KEY_SHARE, hello.key_shares([(codes.SECP521R1, bytes(133))])),
-         groups=(_group, codes.SECP521R1), shares=())
+         put(codes.KEY_SHARE, hello.key_shares([(GREASE, b"\0")])),
+         groups=(_group, GREASE), shares=())
 case("no-shares-yet", "an empty list of shares asks for a retry", "RFC 8446 §4.2.8",
      established(group=codes.X25519, retried=True), shares=())
 case("retry-without-session-id", "a retry is answered without a session id too",

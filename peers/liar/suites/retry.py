@@ -38,9 +38,9 @@ def second(
 
 
 second("second-hello-other-session-id", "the second hello keeps the session id",
-       "RFC 8446 §4.1.2", RETRY, set_field("session_id", bytes(32)))
+       "RFC 8446 §4.1.2", RETRY, set_field("session_id", bytes(32)), "policy")
 second("second-hello-no-session-id", "the second hello does not lose its session id",
-       "RFC 8446 §4.1.2", RETRY, set_field("session_id", b""))
+       "RFC 8446 §4.1.2", RETRY, set_field("session_id", b""), "policy")
 second("second-hello-drops-the-suite", "the second hello still offers the suite of the retry",
        "RFC 8446 §4.1.4", RETRY, set_field("suites", [0x1303, 0x1302]))
 second("second-hello-drops-every-suite", "a second hello with no common suite is refused for it",
@@ -78,7 +78,7 @@ second("second-hello-other-schemes", "the second hello's schemes are judged", "S
 second("second-hello-deflate", "the second hello has no compression either", "RFC 8446 §4.1.2",
        refused("tls-server-illegal-parameter"), set_field("compressions", b"\x01"))
 second("second-hello-repeats", "the second hello repeats no extension", "RFC 8446 §4.2",
-       refused("tls-server-extension-repeat"), both(add(0xFAFA), add(0xFAFA)))
+       refused("tls-server-extension-repeat"), both(add(0xFAFA), add(0xFAFA)), "policy")
 second("second-hello-cut-short", "the second hello parses too", "RFC 8446 §4.1.2",
        refused("tls-server-client-hello-format"), edit_body(lambda b: b[:-1]))
 second("second-hello-too-long", "the second hello is bounded too", "SPEC §1.4",
@@ -161,7 +161,7 @@ def _(stage: Stage) -> Connection:
 
 
 @HANDSHAKE.case("early-data-over-16384-before-a-retry", "what is skipped before a retry is bounded",
-                "RFC 8446 §4.2.10", refused("tls-server-early-data-size"))
+                "SPEC §1.2", refused("tls-server-early-data-size"), "policy")
 def _(stage: Stage) -> Connection:
     c = stage.connect(shares=())
     c.hello(add(codes.EARLY_DATA)).need("retry")

@@ -8,7 +8,7 @@ from typing import Any
 
 from peers.liar import codes, sealed
 from peers.liar.client import Edit
-from peers.liar.conversation import Basis, Connection, Setup, Stage
+from peers.liar.conversation import Basis, Connection, NotPlayable, Setup, Stage
 from peers.liar.ends import End
 from peers.liar.hello import Hello
 from peers.liar.identities import NOW_MS
@@ -35,6 +35,12 @@ def earn(stage: Stage, **options: Any) -> Ticket:
 
 def present(stage: Stage, *tickets: Ticket, edit: Edit | None = None, **options: Any) -> Connection:
     """Come back with tickets; what the server allows is gone through with."""
+    if not stage.server.own and stage.setup.tickets:
+        earned = {t.identity[:16] for c in stage.connections for t in c.client.tickets}
+        for ticket in tickets:
+            name = ticket.identity[:16]
+            if name == sealed.key_name(KEYS[0]) and name not in earned:
+                raise NotPlayable("the server's ticket keys are not ours to know")
     c = stage.connect(tickets=tickets, **options).hello(edit)
     if c.client.state == "retry":
         c.hello()
@@ -59,6 +65,8 @@ def coming_back(
 
 def forged(ticket: Ticket, **lies: Any) -> Ticket:
     """The same ticket, sealed anew by a holder of the key with some of its contents changed."""
+    if ticket.identity[:16] != sealed.key_name(KEYS[0]):
+        raise NotPlayable("the server's ticket keys are not ours to know")
     contents = sealed.unseal(KEYS[0], ticket.identity)
     plaintext = replace(contents, **lies).plaintext()
     return replace(ticket, identity=sealed.seal(KEYS[0], bytes(range(32)), plaintext))

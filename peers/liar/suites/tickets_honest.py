@@ -196,13 +196,15 @@ def _(stage: Stage) -> Connection:
 
 # Who gets none (rule a).
 TICKETS.hello("no-ticket-for-psk-ke", "a client that lists psk_ke alone earns no ticket",
-              "RFC 8446 §4.2.9", established("none", tickets=0), psk_modes=(0,), setup=KEYED)
+              "RFC 8446 §4.2.9", established("none", tickets=0), psk_modes=(0,), setup=KEYED,
+              basis="policy")
 TICKETS.hello("no-ticket-without-modes", "a client that lists no modes earns no ticket",
-              "RFC 8446 §4.2.9", established("none", tickets=0), psk_modes=None, setup=KEYED)
+              "RFC 8446 §4.2.9", established("none", tickets=0), psk_modes=None, setup=KEYED,
+              basis="policy")
 coming_back("psk-ke-alone", "a ticket is not taken without a key exchange", "SPEC §5",
             established("no-psk-dhe-ke", tickets=0), psk_modes=(0,))
 coming_back("unknown-mode-alone", "a mode nobody knows is no mode", "RFC 8446 §4.2.9",
-            established("no-psk-dhe-ke", tickets=0), psk_modes=(7,), basis="rfc")
+            established("no-psk-dhe-ke", tickets=0), psk_modes=(7,))
 coming_back("no-modes", "pre_shared_key comes with its modes", "RFC 8446 §4.2.9",
             refused("tls-server-missing-extension"), psk_modes=None, basis="rfc")
 
