@@ -32,9 +32,14 @@ def start(identity: Path) -> Iterator:
     """Makes servers with some settings, and closes them."""
     made = []
 
-    def begin(engine: Engine | None = None, **settings: int) -> Inside:
+    def begin(
+        engine: Engine | None = None,
+        tickets: tuple[int, int] = (0, 1),
+        clients: bytes = b"",
+        **settings: int,
+    ) -> Inside:
         settings.setdefault("areas", settings.get("connections", 256))
-        made.append(Inside(identity, Settings(**settings), engine))
+        made.append(Inside(identity, Settings(**settings), engine, tickets, clients))
         return made[-1]
 
     yield begin

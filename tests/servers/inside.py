@@ -1,6 +1,7 @@
 """A server inside the test's own process and thread, on a clock that the test turns."""
 
 import array
+import contextlib
 import fcntl
 import io
 import re
@@ -19,6 +20,18 @@ from servers.log import Log
 from servers.loop import Loop
 from servers.settings import Settings
 from servers.signals import Signals
+from tests.servers.certificates import Credential
+
+
+def anyones() -> ssl.SSLContext:
+    """A client's context that asks nobody who the server is."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+    return made
+
+
+TRUSTING = anyones()
+"""One for all, since a session is resumed in the context that it is from."""
 
 
 class FakeClock:
@@ -28,6 +41,10 @@ class FakeClock:
         self.now = 1_000_000
         # The certificates of the tests are valid now.
         self._start = time.time_ns() // 1_000_000 - self.now
+
+    def shift(self, passed: int) -> None:
+        """Set the clock of the calendar forward, and no deadline with it."""
+        self._start += passed
 
     def monotonic_ms(self) -> int:
         return self.now
@@ -39,7 +56,14 @@ class FakeClock:
 class Inside:
     """The loop, its log, and turns of it."""
 
-    def __init__(self, identity: Path, settings: Settings, engine: Engine | None = None) -> None:
+    def __init__(
+        self,
+        identity: Path,
+        settings: Settings,
+        engine: Engine | None = None,
+        tickets: tuple[int, int] = (0, 1),
+        clients: bytes = b"",
+    ) -> None:
         self.clock = FakeClock()
         self.engine = engine or Engine.server(settings.connections, settings.areas)
         self.engine.seed(bytes(32))
@@ -49,9 +73,14 @@ class Inside:
             ["localhost"],
             self.clock.unix_ms(),
         )
+        self.engine.set_tickets(*tickets)
+        if clients:
+            self.engine.trust_clients(clients)
+            self.engine.client_auth_mode(1)
         self.out, self.err = io.StringIO(), io.StringIO()
         self.signals = Signals()
         self.reloads = 0
+        self.when_reloaded: Callable[[], object] = int
         listeners = sockets.listen(["127.0.0.1"], 0)
         self.port = listeners[0].getsockname()[1]
         self.loop = Loop(
@@ -67,6 +96,7 @@ class Inside:
 
     def _reload(self) -> None:
         self.reloads += 1
+        self.when_reloaded()
 
     def turn(self, passed: int = 0, turns: int = 3) -> None:
         """Let time pass, then let the loop do all it can."""
@@ -109,8 +139,14 @@ class Inside:
         plain.close()
         self.until(lambda: self.lines(rf".* peer=127.0.0.1:{port} closed .*"))
 
-    def connect(self) -> "Client":
-        client = Client(self)
+    def client(self, credential: Credential | None = None) -> "Client":
+        """A client that is connected and has said nothing."""
+        return Client(self, None, credential)
+
+    def connect(
+        self, session: ssl.SSLSession | None = None, credential: Credential | None = None
+    ) -> "Client":
+        client = Client(self, session, credential)
         client.shake_hands()
         return client
 
@@ -118,13 +154,22 @@ class Inside:
 class Client:
     """A TLS client that moves only when the test says so."""
 
-    def __init__(self, inside: Inside) -> None:
+    def __init__(
+        self,
+        inside: Inside,
+        session: ssl.SSLSession | None = None,
+        credential: Credential | None = None,
+    ) -> None:
         self._inside = inside
         self.plain = inside.dial()
-        trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        trusting = TRUSTING
+        if credential is not None:
+            trusting = anyones()
+            trusting.load_cert_chain(credential.chain, credential.key)
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = trusting.wrap_bio(self._incoming, self._outgoing, server_hostname="localhost")
+        self.tls = trusting.wrap_bio(
+            self._incoming, self._outgoing, server_hostname="localhost", session=session
+        )
 
     def shake_hands(self) -> None:
         before = len(self._inside.lines(".* established .*"))
@@ -137,6 +182,12 @@ class Client:
                 self.pull()
         self.give(self._outgoing.read())
         self._inside.until(lambda: len(self._inside.lines(".* established .*")) > before)
+
+    def flight(self) -> bytes:
+        """What the client says next in its handshake, not sent."""
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self.tls.do_handshake()
+        return self._outgoing.read()
 
     def record(self, data: bytes) -> bytes:
         """The bytes of a record, not sent."""

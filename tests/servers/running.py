@@ -116,12 +116,18 @@ def dial(port: int, source: str = "127.0.0.1") -> socket.socket:
 
 
 def connect(
-    port: int, made: ssl.SSLContext, name: str = "localhost", raw: socket.socket | None = None
+    port: int,
+    made: ssl.SSLContext,
+    name: str = "localhost",
+    raw: socket.socket | None = None,
+    session: ssl.SSLSession | None = None,
 ) -> ssl.SSLSocket:
-    """A TLS connection."""
+    """A TLS connection, maybe with a session to resume."""
     plain = raw or dial(port)
     plain.settimeout(WAIT)
-    return made.wrap_socket(plain, server_hostname=name, suppress_ragged_eofs=False)
+    return made.wrap_socket(
+        plain, server_hostname=name, suppress_ragged_eofs=False, session=session
+    )
 
 
 def sealed(

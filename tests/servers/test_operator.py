@@ -71,6 +71,15 @@ def serial(client: ssl.SSLSocket) -> int:
         (["--identity", "absent"], "--identity absent: there is no such directory"),
         (["--identity", "../x"], "--identity ../x: a subdirectory"),
         (["--alpn", "a,,b"], "--alpn a,,b: tls-server-alpn-list"),
+        (["--tickets", "9"], "'9' is not a number from 0 to 8"),
+        (["--ticket-lifetime", "0"], "'0' is not a number from 1 to 604800"),
+        (["--ticket-keys", "keys"], "--ticket-keys keys: needs --tickets"),
+        (["--tickets", "1", "--ticket-keys", "../keys"], "--ticket-keys ../keys: a file in --dir"),
+        (["--tickets", "1", "--ticket-keys", "absent"], "absent: No such file or directory"),
+        (["--require-client-cert"], "--require-client-cert: needs --client-ca"),
+        (["--client-ca", "/etc/passwd"], "--client-ca /etc/passwd: a file in --dir"),
+        (["--client-ca", "absent"], "absent: No such file or directory"),
+        (["--client-ca", "."], "--client-ca .: a file in --dir"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_exit_code_2(identity, refused, arguments, said):
@@ -104,6 +113,38 @@ def test_a_key_of_another_certificate_is_one_line_and_exit_code_2(identity, refu
 def test_an_expired_certificate_is_one_line_and_exit_code_2(refused, tmp_path):
     write_identity(tmp_path, "localhost", days=-1)
     assert "tls-server-cert-expired" in refused("--port", "0", "--dir", str(tmp_path))
+
+
+KEY = "5ec2e7" * 10 + "0a0B"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        KEY[:-1],
+        KEY + "0",
+        f"{KEY} # ours",
+        f"{KEY[:32]} {KEY[32:]}",
+        f"{KEY}\n{KEY}",
+        f"{KEY}\n\n{KEY.lower()}",
+        "".join(f"{number:064x}\n" for number in range(5)),
+    ],
+)
+def test_a_file_of_no_ticket_keys_is_one_line_and_tells_no_key(refused, tmp_path, text):
+    write_identity(tmp_path, "localhost")
+    (tmp_path / "keys").write_text(text)
+    said = refused("--port", "0", "--dir", str(tmp_path), "--tickets", "1", "--ticket-keys", "keys")
+    assert said.startswith(f"residue serve: cannot use {tmp_path}/keys: tls-server-ticket-key: ")
+    assert "5ec2e7" not in said.lower()
+
+
+def test_a_file_of_no_roots_is_one_line_and_exit_code_2(refused, tmp_path):
+    write_identity(tmp_path, "localhost")
+    said = refused("--port", "0", "--dir", str(tmp_path), "--client-ca", "key.pem")
+    assert said.startswith(
+        f"residue serve: cannot use {tmp_path}/key.pem: tls-server-client-store: "
+    )
 
 
 @pytest.mark.parametrize("reuse", [False, True])
