@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from . import (
     HARNESSES,
+    handmade_clientauth,
     handmade_hello,
     handmade_keyed,
     handmade_server,
@@ -30,6 +31,7 @@ def cases() -> dict[str, dict[str, Case]]:
         "server": handmade_server.cases(),
         "keyed": handmade_keyed.cases(),
         "ticket": handmade_ticket.cases(),
+        "clientauth": handmade_clientauth.cases(),
     }
 
 

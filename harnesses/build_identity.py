@@ -18,6 +18,7 @@ FOLDER = Path(__file__).resolve().parent / "identity"
 HOSTS = ("server.example", "*.server.example")
 SERVER_ROOT = authority("harness servers")
 CLIENT_ROOT = authority("harness clients")
+MIDDLE = authority("harness middle", issuer=CLIENT_ROOT, path_length=0)
 
 
 def client(kind: str, label: str = "harness client") -> Identity:

@@ -28,7 +28,7 @@ from peers.liar.record import Protection, record
 from peers.liar.schedule import Schedule, digest
 from peers.liar.wire import message, u16, vec16
 
-from .build_identity import CLIENT_ROOT, client
+from .build_identity import CLIENT_ROOT, MIDDLE, client
 from .script import CLIENT_OPTIONAL, CLIENT_REQUIRED, NO_RESTING, Call, Script, Step
 from .talk import Talk
 
@@ -74,10 +74,9 @@ class Kind(IntEnum):
 
 def identities() -> tuple[Identity, ...]:
     """The clients of the honest items; TRUSTED of them are believed."""
-    middle = authority("harness middle", issuer=CLIENT_ROOT, path_length=0)
     return (
         *(client(kind) for kind in ("p256", "p384", "ed25519", "rsa2048")),
-        make([], issuer=middle, usage="client", label="below the middle"),
+        make([], issuer=MIDDLE, usage="client", label="below the middle"),
         make([], issuer=authority("harness stranger"), usage="client", label="stranger"),
         make([], issuer=CLIENT_ROOT, usage="server", label="a server"),
     )

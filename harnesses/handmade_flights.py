@@ -18,7 +18,7 @@ from peers.liar.observer import Ticket
 from peers.liar.wire import message
 
 from . import fixtures, handmade_hello
-from .build_identity import CLIENT_ROOT, client
+from .build_identity import CLIENT_ROOT, MIDDLE, client
 from .handmade_hello import AES_256, Case
 from .script import CLIENT_OPTIONAL, CLIENT_REQUIRED
 from .talk import Talk
@@ -144,8 +144,7 @@ def clients() -> dict[str, Case]:
         honest(kind, client(kind), CLIENT_REQUIRED, f"a key of kind {kind}")
     honest("optional", client("p256"), CLIENT_OPTIONAL, "a certificate that was optional")
     honest("none", None, CLIENT_OPTIONAL, "none where one is optional")
-    middle = authority("harness middle", issuer=CLIENT_ROOT, path_length=0)
-    below = make([], issuer=middle, usage="client", label="below the middle")
+    below = make([], issuer=MIDDLE, usage="client", label="below the middle")
     honest("chain", below, CLIENT_REQUIRED, "an intermediate")
 
     good = client("p256")

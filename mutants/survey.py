@@ -1,0 +1,181 @@
+"""The mutants of a file: mutmut makes them, each is described, and what gets none is counted.
+
+mutmut writes every mutant of a function beside the original, behind a switch that looks at
+`MUTANT_UNDER_TEST`. Here its own functions are called on one file at a time, with our operators in
+its table; its command line and its runner are not (docs/mutation.md says why).
+
+It does not mutate what runs when a module is imported: tables, class bodies, default arguments,
+and decorated functions. Functions that are called at import are mutated and it does no good: they
+have run by then. All of that is listed, with its share of the statements.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import textwrap
+from collections import Counter
+from pathlib import PurePosixPath
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+from mutmut.mutation import file_mutation
+from mutmut.mutation.trampoline_templates import mangle_function_name
+
+from mutants import operators
+from mutants.verdicts import Mutant, Unmutable
+
+# A lone one of these does not keep mutmut from a function.
+_HARMLESS = {"staticmethod", "classmethod"}
+
+
+def mutate(file: str, source: str) -> tuple[str, list[Mutant]]:
+    """The file with all of its mutants behind switches, and their descriptions in order."""
+    operators.install()
+    module, mutations, classes, functions = file_mutation.create_mutations(file, source)
+    positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    owners = _owners(module)
+    kept: list[file_mutation.Mutation] = []
+    found: list[Mutant] = []
+    numbers: Counter[str] = Counter()
+    seen: dict[cst.FunctionDef, set[str]] = {}
+    texts = {function: module.code_for_node(function) for function in owners}
+    dotted = ".".join(PurePosixPath(file).with_suffix("").parts).removesuffix(".__init__")
+    for mutation in mutations:
+        function = mutation.contained_by_top_level_function
+        if function not in owners:
+            continue  # a class body, or a nested class: mutmut leaves those out as well
+        assert isinstance(function, cst.FunctionDef)
+        changed = file_mutation.deep_replace(
+            function, mutation.original_node, mutation.mutated_node
+        )
+        assert isinstance(changed, cst.FunctionDef)
+        text = module.code_for_node(changed)
+        # Two operators may make the same code of a line; once is enough.
+        if text == texts[function] or text in seen.setdefault(function, set()):
+            continue
+        seen[function].add(text)
+        kept.append(mutation)
+        mangled, spoken = owners[function]
+        numbers[mangled] += 1
+        before, after, diff = _difference(texts[function], text)
+        found.append(
+            Mutant(
+                name=f"{dotted}.{mangled}__mutmut_{numbers[mangled]}",
+                file=file,
+                function=spoken,
+                line=positions[mutation.original_node].start.line,
+                operator=operators.maker(mutation.mutated_node),
+                before=before,
+                after=after,
+                diff=diff,
+            )
+        )
+    code = file_mutation.combine_mutations_to_source(module, kept, classes, functions).code
+    operators.forget()
+    return code, found
+
+
+def function_of(name: str) -> str:
+    """The part of a mutant's name that the switch records when its function runs."""
+    return name.partition("__mutmut_")[0]
+
+
+def _owners(module: cst.Module) -> dict[cst.FunctionDef, tuple[str, str]]:
+    """Each function that mutmut gives mutants: its mangled name and the name people use."""
+    owners: dict[cst.FunctionDef, tuple[str, str]] = {}
+    for node in module.body:
+        if isinstance(node, cst.FunctionDef):
+            name = node.name.value
+            owners[node] = (mangle_function_name(name=name, class_name=None), name)
+        elif isinstance(node, cst.ClassDef) and isinstance(node.body, cst.IndentedBlock):
+            for member in node.body.body:
+                if isinstance(member, cst.FunctionDef):
+                    name, owner = member.name.value, node.name.value
+                    mangled = mangle_function_name(name=name, class_name=owner)
+                    owners[member] = (mangled, f"{owner}.{name}")
+    return owners
+
+
+def _difference(old: str, new: str) -> tuple[str, str, str]:
+    """The lines that differ, without indentation, and a diff to read."""
+    lines = list(
+        difflib.unified_diff(
+            textwrap.dedent(old.lstrip("\n")).splitlines(),
+            textwrap.dedent(new.lstrip("\n")).splitlines(),
+            lineterm="",
+            n=2,
+        )
+    )[2:]
+    before = "\n".join(line[1:].strip() for line in lines if line.startswith("-"))
+    after = "\n".join(line[1:].strip() for line in lines if line.startswith("+"))
+    return before, after, "\n".join(line for line in lines if not line.startswith("@@"))
+
+
+# -- what gets no mutants ---------------------------------------------------------------------
+
+
+def unmutable(source: str, at_import: frozenset[str] = frozenset()) -> Unmutable:
+    """What of a file gets no mutants; `at_import` are functions that run when it is imported."""
+    tree = ast.parse(source)
+    found = Unmutable(_statements(tree.body))
+    module = 0
+    first = 0
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            _function(node, None, at_import, found)
+        elif isinstance(node, ast.ClassDef):
+            _class(node, at_import, found)
+        elif not _is_docstring(node):
+            module += _statements([node])
+            first = first or node.lineno
+    if module:
+        found.places.insert(0, ("the module's own statements and tables", first, module))
+    return found
+
+
+def _class(node: ast.ClassDef, at_import: frozenset[str], found: Unmutable) -> None:
+    # The class statement itself, its attributes and nested classes.
+    own = 1
+    for member in node.body:
+        if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
+            _function(member, node.name, at_import, found)
+        elif not _is_docstring(member):
+            own += _statements([member])
+    found.places.append((f"class {node.name}: its body", node.lineno, own))
+
+
+def _function(
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+    owner: str | None,
+    at_import: frozenset[str],
+    found: Unmutable,
+) -> None:
+    name = f"{owner}.{node.name}" if owner else node.name
+    mangled = mangle_function_name(name=node.name, class_name=owner)
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    if decorators and not (len(decorators) == 1 and decorators[0] in _HARMLESS):
+        reason = f"{name}: decorated with {', '.join(decorators)}"
+        found.places.append((reason, node.lineno, _statements([node])))
+    elif node.name in file_mutation.NEVER_MUTATE_FUNCTION_NAMES:
+        found.places.append((f"{name}: mutmut leaves it out", node.lineno, _statements([node])))
+    elif mangled in at_import:
+        reason = f"{name}: called while the module is imported"
+        found.places.append((reason, node.lineno, _statements([node])))
+
+
+def _statements(body: list[ast.stmt]) -> int:
+    """How many statements there are, docstrings apart."""
+    return sum(
+        isinstance(node, ast.stmt) and not _is_docstring(node)
+        for statement in body
+        for node in ast.walk(statement)
+    )
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
