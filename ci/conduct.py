@@ -1,10 +1,9 @@
 """A run of the fuzzers from beginning to end: canaries, shards, merge, coverage, verdict.
 
-The order matters. Canaries come first, because a machinery that cannot find a planted bug should
-not take an hour to say so. Findings are gathered before anything is merged, and the summary is
-written whatever the merge and the measurement come to. A signal at any moment ends the phase at
-hand and goes on with what there is; a second one leaves out the merge and the measurement, and then
-every input is kept.
+Canaries come first, because a machinery that cannot find a planted bug should not take an hour to
+say so. The summary is written whatever the merge and the measurement come to. A signal at any
+moment ends the phase at hand and goes on with what there is; a second one leaves out the merge and
+the measurement, and then every input is kept.
 """
 
 import secrets
@@ -94,12 +93,13 @@ def conduct(options: Options, output: Output, progress: Progress, stop: Stop) ->
         _fly(run, stop)
     if not stop:
         _fuzz(run, progress, stop)
-    for harness in options.harnesses:
-        pairs = [(s.artifacts, s.log) for s in run.phase.of(harness) if s.artifacts.is_dir()]
-        run.findings += findings.collect(output.findings(harness), harness, pairs)
     if stop:
         progress.say("interrupted: keeping what there is; once more leaves out the merge")
     _merge(run, progress, stop)
+    # After the merge, which runs every input again and saves a finding like a shard.
+    for harness in options.harnesses:
+        pairs = [(s.artifacts, s.log) for s in run.phase.of(harness) if s.artifacts.is_dir()]
+        run.findings += findings.collect(output.findings(harness), harness, pairs)
     if options.measures:
         _measure(run, progress, stop)
     run.new = {m.harness: m.hand_over() for m in run.merges}
@@ -124,8 +124,10 @@ def _fly(run: Run, stop: Stop) -> None:
     except PlantError as error:
         run.untrusted.append(f"the catalogue of planted faults is stale: {error}")
     else:
-        if not stop:
-            run.untrusted += [c.missed for c in run.canaries if c.missed]
+        if stop:
+            # A canary whose time was cut short was not missed.
+            run.canaries = [c for c in run.canaries if c.found]
+        run.untrusted += [c.missed for c in run.canaries if c.missed]
 
 
 def _fuzz(run: Run, progress: Progress, stop: Stop) -> None:

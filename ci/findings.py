@@ -13,6 +13,8 @@ import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from ci.output import shown
+
 FRAMES = 3
 # What libFuzzer calls an input that ended the process. A slow unit ended nothing.
 ARTIFACTS = {"crash": "crash", "timeout": "timeout", "oom": "out-of-memory"}
@@ -55,7 +57,7 @@ def _read(report: Path, harness: str) -> Finding:
         detail=str(data["detail"]),
         frames=list(signature["frames"]),
         input=str(file),
-        replay=f"residue replay {harness} {shlex.quote(str(file))}",
+        replay=f"residue replay {harness} {shlex.quote(shown(file))}",
     )
 
 

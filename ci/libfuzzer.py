@@ -109,12 +109,17 @@ def fuzz_arguments(
     return arguments
 
 
-def merge_arguments(output: Path, sources: list[Path]) -> list[str]:
-    """Arguments of a merge into `output` of what the sources add to it: the smallest such set."""
+def merge_arguments(output: Path, sources: list[Path], artifacts: Path) -> list[str]:
+    """Arguments of a merge into `output` of what the sources add to it: the smallest such set.
+
+    An input that ends the process is left out by libFuzzer, which goes on with the next, and is
+    written to where the shards' own artifacts are not.
+    """
     return [
         "-set_cover_merge=1",
         f"-timeout={INPUT_SECONDS}",
         f"-rss_limit_mb={MEMORY_MB}",
+        f"-artifact_prefix={artifacts}/",
         str(output),
         *(str(folder) for folder in sources),
     ]

@@ -14,8 +14,10 @@ from pathlib import Path
 from ci import libfuzzer
 from ci.process import Job
 
-# Merging runs each input once or twice under instrumentation; this is for one that hangs.
+# Merging runs each input once or twice under instrumentation, in milliseconds; this is for one that
+# hangs.
 LIMIT = 300.0
+LIMIT_AN_INPUT = 0.1
 
 
 @dataclass
@@ -80,9 +82,9 @@ def prepare(merge: Merge, log: Path, scratch: Path, command: list[str], findings
     merge.found = sum(len(files(source)) for source in merge.sources)
     if merge.found:
         merge.job = Job(
-            [*command, *libfuzzer.merge_arguments(merge.merged, merge.sources)],
+            [*command, *libfuzzer.merge_arguments(merge.merged, merge.sources, scratch)],
             log,
-            LIMIT,
+            LIMIT + LIMIT_AN_INPUT * merge.found,
             # A known finding must not end the merge. Its control file is left behind when the merge
             # is killed, so it goes where we clear up.
             {"RESIDUE_FINDINGS": str(findings), "TMPDIR": str(scratch)},
@@ -96,6 +98,6 @@ def judge(merge: Merge) -> None:
     if merge.job.code is None:
         merge.keep_all("it was interrupted")
     elif merge.job.timed_out:
-        merge.keep_all(f"it took longer than {LIMIT:.0f} s")
+        merge.keep_all(f"it took longer than {merge.job.limit:.0f} s")
     elif merge.job.code != libfuzzer.DONE:
         merge.keep_all(f"it ended with {merge.job.code}")

@@ -10,7 +10,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -20,6 +20,8 @@ from harnesses import HARNESSES, outcomes
 from harnesses.outcomes import Outcome
 
 INPUT_SECONDS = 30
+# What is wrong with an outcome whose input is not there.
+GONE = "is no input"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Replayed:
     outcome: str | None
     expected: str | None
     wrong: str = ""
+    committed: bool = True
 
 
 class TooLong(BaseException):
@@ -118,31 +121,41 @@ def replay(harness: str, files: list[Path] | None) -> Iterator[Replayed]:
         elif not wrong and expected is not None and expected.outcome != outcome:
             wrong = f"expected {expected.outcome}"
         name = file.name if ours else str(file)
-        yield Replayed(harness, name, outcome, expected and expected.outcome, wrong)
+        yield Replayed(harness, name, outcome, expected and expected.outcome, wrong, ours)
     if files is None:
         for name in sorted(set(table) - {file.name for file in given}):
-            yield Replayed(harness, name, None, table[name].outcome, "is no input")
+            yield Replayed(harness, name, None, table[name].outcome, GONE)
 
 
-def update(harness: str, results: list[Replayed]) -> list[str]:
-    """Commit what the inputs came to, and say what changed. A finding changes nothing."""
+def update(harness: str, results: list[Replayed]) -> tuple[list[Replayed], list[str]]:
+    """Commit what the inputs came to; the results as they are then, and what changed.
+
+    A finding has no outcome to commit and stays what it is, and so does a file that is not
+    committed.
+    """
     table = dict(read_outcomes(harness))
-    folder = outcomes.folder(harness)
-    changes = []
+    settled: list[Replayed] = []
+    changes: list[str] = []
     for result in results:
+        gone = result.wrong == GONE
+        if not result.committed or (result.outcome is None and not gone):
+            settled.append(result)
+            continue
+        if result.outcome == result.expected:
+            settled.append(result)
+            continue
+        if result.expected is not None:
+            changes.append(f"- {result.file}\t{result.expected}")
         if result.outcome is None:
-            if result.wrong == "is no input":
-                changes.append(f"- {result.file}\t{result.expected}")
-                del table[result.file]
-        elif result.outcome != result.expected and (folder / result.file).is_file():
-            if result.expected is not None:
-                changes.append(f"- {result.file}\t{result.expected}")
+            del table[result.file]
+        else:
             changes.append(f"+ {result.file}\t{result.outcome}")
-            old = table.get(result.file)
-            table[result.file] = Outcome(result.outcome, old.reason if old else "")
+            reason = table[result.file].reason if result.file in table else ""
+            table[result.file] = Outcome(result.outcome, reason)
+            settled.append(replace(result, expected=result.outcome, wrong=""))
     if changes:
         outcomes.write(harness, table)
-    return changes
+    return settled, changes
 
 
 def run(args: argparse.Namespace) -> int:
@@ -155,23 +168,18 @@ def run(args: argparse.Namespace) -> int:
         for result in replay(harness, files):
             results.append(result)
             if not args.json:
-                print(_line(result))
-        everything += results
+                print(_line(result), flush=True)
         if args.update:
-            changes = update(harness, results)
-            stream = sys.stderr if args.json else sys.stdout
+            results, changes = update(harness, results)
             for change in changes:
-                print(change, file=stream)
-            fixed = {r for r in results if r.outcome is not None or r.wrong == "is no input"}
-            everything = [r for r in everything if r not in fixed or not r.wrong] + [
-                Replayed(r.harness, r.file, r.outcome, r.outcome) for r in fixed if r.wrong
-            ]
+                print(change, file=sys.stderr if args.json else sys.stdout)
+        everything += results
     wrong = sum(bool(result.wrong) for result in everything)
     if args.json:
         json.dump([asdict(result) for result in everything], sys.stdout, indent=1)
         print()
     else:
-        print(f"{len(everything)} inputs, {wrong} wrong")
+        print(f"{len(everything)} inputs, {wrong} wrong{' now' if args.update else ''}")
     if not everything:
         raise Untrusted("there is no committed input to replay")
     return Exit.FOUND if wrong else Exit.CLEAN

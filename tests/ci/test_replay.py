@@ -79,6 +79,16 @@ def test_update_does_not_bless_a_finding_and_keeps_a_reason(folder):
     assert table["client"] == Outcome("established suite=S group=G retried=no", "as it should")
 
 
+def test_update_leaves_alone_what_is_not_committed(folder, tmp_path, monkeypatch, capsys):
+    before = outcomes.path("tiny").read_bytes()
+    monkeypatch.chdir(tmp_path)
+    Path("plain").write_bytes(b"e")
+    for file in ("plain", str(tmp_path / "plain")):
+        assert main(["replay", "tiny", file, "--update"]) == 0
+        assert "established" in capsys.readouterr().out
+    assert outcomes.path("tiny").read_bytes() == before
+
+
 def test_a_program_can_read_it(folder, capsys):
     (folder / "plain").write_bytes(b"e")
     assert main(["replay", "--json"]) == 1
