@@ -45,7 +45,7 @@ class Peers(EngineBase):
         words = self._words_of(slot)
         length = words[LEAF_LEN]
         if words[FLAGS] & F_LEAF_KEPT:
-            return bytes(self._pool.room(slot)[:length])
+            return self._pool.rooms.leaf(slot, length)
         # A leaf larger than a room keeps its area for the connection's life.
         return bytes(self._held[slot].bytes[LEAF : LEAF + length])
 

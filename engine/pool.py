@@ -49,6 +49,7 @@ from engine.layout import (
     STATE,
     STORE_GENERATION,
 )
+from engine.rooms import Rooms
 from engine.schedule import Aead, Transcript
 
 _MAP_NORESERVE: Final = 0x4000  # Linux; the mmap module has no name for it before 3.12
@@ -171,6 +172,7 @@ class Pool:
         self._core_words = self._cores.cast("q")
         self._area_bytes = memoryview(self._area_map)
         self._rooms = memoryview(self._room_map)
+        self.rooms = Rooms(self._rooms, slots)
 
     # -- the current core -------------------------------------------------------------------
 
@@ -196,10 +198,6 @@ class Pool:
 
     # -- rooms ------------------------------------------------------------------------------
 
-    def room(self, slot: int) -> memoryview:
-        """The slot's room for a verified client's leaf."""
-        return self._rooms[slot * ROOM_LEN : (slot + 1) * ROOM_LEN]
-
     def mind_leaf(self, slot: int, area: Area) -> None:
         """After a call that read: a verified client's leaf goes to its room, a failed one's is
         forgotten.
@@ -214,7 +212,7 @@ class Pool:
         if words[STATE] == FAILED:
             self.forget_peer(slot, words)
         elif words[FLAGS] & _LEAF == F_CLIENT_CERTIFICATE and length <= ROOM_LEN:
-            self.room(slot)[:length] = area.bytes[LEAF : LEAF + length]
+            self.rooms.keep(slot, area.bytes[LEAF : LEAF + length])
             words[FLAGS] |= F_LEAF_KEPT
 
     def forget_peer(self, slot: int, words: memoryview) -> None:
@@ -223,7 +221,7 @@ class Pool:
         if not length:
             return
         if words[FLAGS] & F_LEAF_KEPT:
-            copies.clear(self.room(slot), 0, length)
+            self.rooms.clear(slot, length)
         words[FLAGS] &= ~_LEAF
         words[LEAF_LEN] = words[PEER_NOT_AFTER] = 0
         words[PEER_GENERATION] = words[STORE_GENERATION] = 0
@@ -407,7 +405,7 @@ class Pool:
         for slot in range(self.slots):
             words = self.words(slot)
             live = words[STATE] == ESTABLISHED and words[FLAGS] & F_LEAF_KEPT
-            count += copies.nonzero(self.room(slot)[words[LEAF_LEN] if live else 0 :])
+            count += self.rooms.nonzero_past(slot, words[LEAF_LEN] if live else 0)
         return count
 
 

@@ -698,22 +698,53 @@ def test_a_slots_next_connection_has_nothing_of_the_last() -> None:
     has_identity(made, short)
 
 
+def place(made: Engine, slot: int, offset: int) -> int:
+    """Where a byte of a slot's room lies in the map."""
+    pieces = made._pool.rooms._pieces(slot, ROOM_LEN)
+    return next(start + offset - at for at, start, end in pieces if offset - at < end - start)
+
+
 def test_residue_counts_what_is_left_in_a_room() -> None:
-    made = mutual(slots=2, areas=1)
+    made = mutual(slots=3, areas=1)
     own = device()
-    Pair(made, 0, client(own)).establish()
-    room = made._pool.room(0)
-    room[len(own.der)] = 1
-    assert made.residue() == 1
-    room[len(own.der)] = 0
-    made._pool.room(1)[5] = 7
-    assert made.residue() == 1
+    Pair(made, 1, client(own)).establish()
+    rooms = made._pool._rooms
+    for slot, offsets in ((1, (len(own.der), 1023, 1024, ROOM_LEN - 1)), (0, (0, 700)), (2, (0,))):
+        for offset in offsets:
+            at = place(made, slot, offset)
+            assert rooms[at] == 0
+            rooms[at] = 1
+            assert made.residue() == 1
+            rooms[at] = 0
+    assert made.residue() == 0
+
+
+def test_rooms_do_not_overlap() -> None:
+    made = mutual(slots=3, areas=1)
+    every = [place(made, slot, offset) for slot in range(3) for offset in range(ROOM_LEN)]
+    assert sorted(every) == list(range(3 * ROOM_LEN))
+
+
+@pytest.mark.parametrize("length", [1, 255, 256, 257, 1000, ROOM_LEN])
+def test_a_room_gives_back_what_it_keeps_and_nothing_when_cleared(length: int) -> None:
+    made = mutual(slots=3, areas=1)
+    rooms = made._pool.rooms
+    leaf_bytes = bytes(1 + i % 255 for i in range(length))
+    for slot in range(3):
+        rooms.keep(slot, memoryview(leaf_bytes))
+    for slot in range(3):
+        assert rooms.leaf(slot, length) == leaf_bytes
+        assert rooms.nonzero_past(slot, length) == 0
+        assert rooms.nonzero_past(slot, 0) == length
+        rooms.clear(slot, length)
+        assert rooms.nonzero_past(slot, 0) == 0
+    assert made.residue() == 0
 
 
 def test_closing_wipes_the_rooms() -> None:
     made = mutual(slots=2, areas=1)
     Pair(made, 0, client(device())).establish()
-    view = made._pool.room(0)
+    view = made._pool._rooms[:]
     assert bytes(view).strip(b"\0")
     made.close()
     assert not bytes(view).strip(b"\0")
