@@ -28,7 +28,7 @@ PACKAGES = {
     "peers/liar": {"cryptography"},
     "servers": {"cryptography"},
     "harnesses": {"cryptography", "atheris"},
-    "mutants": set(),
+    "mutants": {"libcst", "mutmut"},
     "ci": {"coverage", "cryptography"},
 }
 
