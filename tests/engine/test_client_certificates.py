@@ -5,7 +5,6 @@ Residue is asked after every call (`Pair`).
 
 from __future__ import annotations
 
-import hashlib
 import ssl
 
 import pytest
@@ -18,86 +17,29 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from engine import Engine, Refused
-from engine.layout import ROOM_LEN
-from peers.liar import Client, Credential, codes
+from peers.liar import Client, codes
 from peers.liar.identities import NOW_MS
 from peers.liar.proofs import CLIENT_CONTEXT, signed_content
 from peers.liar.schedule import digest
 from peers.liar.wire import message, vec8, vec24
 from tests.engine import constraint_cases  # noqa: F401  (adds its cases)
 from tests.engine.chain_cases import CASES, OK
-from tests.engine.chain_maker import NOW, Made, authority, key, leaf
-from tests.engine.pairs import Pair, engine
-
-OPTIONAL, REQUIRED = 1, 2
-# The server's alerts go under its application key once its Finished is sent.
-KEY = "application"
-KINDS = ("P-256", "P-384", "Ed25519", "RSA-2048")
-
-
-def root() -> Made:
-    return authority("client root", own=key("client root", "Ed25519"))
-
-
-def mutual(mode: int = REQUIRED, *roots: Made, slots: int = 5, areas: int | None = 2) -> Engine:
-    made = engine(slots, areas)
-    assert made.trust_clients(b"".join(one.pem for one in roots or (root(),))) >= 1
-    made.client_auth_mode(mode)
-    return made
-
-
-def credential(*chain: Made) -> Credential:
-    assert chain[0].key is not None
-    return Credential(tuple(one.der for one in chain), chain[0].key)
-
-
-def client(*chain: Made, **options: object) -> Client:
-    """A client that presents this chain; none without one."""
-    own = credential(*chain) if chain else None
-    return Client(b"mutual", now_ms=NOW_MS, credential=own, **options)  # type: ignore[arg-type]
-
-
-def device(**changes: object) -> Made:
-    return leaf(root(), **changes)  # type: ignore[arg-type]
-
-
-def big_leaf() -> Made:
-    """A leaf that is larger than a room."""
-    names = [x509.DNSName(f"device-{i}.example.with.a.long.name") for i in range(80)]
-    made = device(san=names)
-    assert len(made.der) > ROOM_LEN
-    return made
-
-
-def no_identity(made: Engine, slot: int = 0) -> None:
-    assert made.peer_verified(slot) == 0
-    for call in (
-        made.peer_certificate,
-        made.peer_subject,
-        made.peer_serial,
-        made.peer_fingerprint,
-        made.peer_not_after,
-        made.peer_san,
-    ):
-        assert call(slot) is None
-
-
-def has_identity(made: Engine, own: Made, slot: int = 0, generation: int = 1) -> None:
-    assert made.peer_verified(slot) == generation
-    assert made.peer_certificate(slot) == own.der
-    assert made.peer_fingerprint(slot) == hashlib.sha256(own.der).digest()
-    assert made.peer_subject(slot) == own.subject.public_bytes()
-    assert made.peer_not_after(slot) == own.cert.not_valid_after_utc.timestamp()
-    serial = made.peer_serial(slot)
-    assert serial is not None and int.from_bytes(serial, "big") == own.cert.serial_number
-    try:
-        names = own.cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        names = ()
-    san = made.peer_san(slot)
-    assert san is not None and len(san) == len(list(names))
-
+from tests.engine.chain_maker import Made, authority, key, leaf
+from tests.engine.mutual_pairs import (
+    KEY,
+    KINDS,
+    OPTIONAL,
+    REQUIRED,
+    client,
+    device,
+    flight,
+    has_identity,
+    mutual,
+    no_identity,
+    root,
+    wrong,
+)
+from tests.engine.pairs import Pair
 
 # Honest clients.
 
@@ -266,15 +208,6 @@ def test_a_chain_that_takes_nine_checks_is_too_large() -> None:
 
 
 # Wrong clients: the messages.
-
-
-def flight(pair: Pair, *parts: bytes) -> bytes:
-    return pair.client.handshake_bytes(b"".join(parts))
-
-
-def wrong(*chain: Made, mode: int = REQUIRED) -> tuple[Pair, Client]:
-    pair = Pair(mutual(mode), client=client(*chain or (device(),))).greet()
-    return pair, pair.client
 
 
 def test_a_request_context_is_an_illegal_parameter() -> None:
@@ -452,319 +385,6 @@ def test_the_flight_of_another_connection() -> None:
     )
     second = Pair(made, 1, Client(b"other", now_ms=NOW_MS, credential=c.credential)).greet()
     second.fails(flight(second, old), BAD, 51, KEY)
-
-
-# The clock.
-
-
-def test_a_leaf_is_judged_at_the_time_of_its_serve() -> None:
-    own = device(after=NOW)
-    pair = Pair(mutual(), client=client(own)).establish()
-    has_identity(pair.engine, own)
-    # Another slot's later serve is not this one's.
-    made = mutual()
-    waiting = Pair(made, 0, client(own))
-    made.serve(1, NOW_MS + 3_600_000)
-    waiting.establish()
-    has_identity(made, own)
-
-
-@pytest.mark.parametrize(("later_ms", "tag"), [(999, None), (1000, "x509-expired")])
-def test_a_later_set_time_counts_to_the_second(later_ms: int, tag: str | None) -> None:
-    own = device(after=NOW)
-    made = mutual()
-    pair = Pair(made, client=client(own))
-    made.set_time(NOW_MS + later_ms)
-    made.set_time(NOW_MS)
-    pair.greet()
-    if tag is None:
-        pair.answer(pair.client.finish())
-        has_identity(made, own)
-    else:
-        pair.fails(pair.client.finish(), tag, 45, KEY)
-
-
-# The store, replaced at each moment.
-
-
-def other_root() -> Made:
-    return authority("other root")
-
-
-def test_a_store_replaced_before_the_certificate_judges_it() -> None:
-    pair, c = wrong()
-    pair.engine.trust_clients(other_root().pem)
-    pair.fails(c.finish(), "x509-unknown-issuer", 48, KEY)
-
-    pair, c = wrong()
-    pair.engine.trust_clients(other_root().pem + root().pem)
-    pair.answer(c.finish())
-    has_identity(pair.engine, device_of(c), generation=2)
-
-
-def device_of(c: Client) -> Made:
-    assert c.credential is not None
-    return Made(x509.load_der_x509_certificate(c.credential.chain[0]), None)
-
-
-@pytest.mark.parametrize("which", [root, other_root])
-@pytest.mark.parametrize("after_verify", [False, True])
-def test_a_store_replaced_behind_a_verified_chain_refuses_the_finished(
-    which: object, after_verify: bool
-) -> None:
-    pair, c = wrong()
-    parts = [c.add(c.certificate_message()), c.add(c.certificate_verify_message())]
-    done = c.add(c.finished_message())
-    first, second = (parts, []) if after_verify else (parts[:1], parts[1:])
-    pair.feed(flight(pair, *first))
-    pair.engine.trust_clients(which().pem)  # type: ignore[operator]
-    pair.fails(flight(pair, *second, done), "tls-server-client-store-replaced", 46, KEY)
-    no_identity(pair.engine)
-
-
-def test_a_replacement_that_was_refused_changes_nothing() -> None:
-    pair, c = wrong()
-    parts = [c.add(c.certificate_message()), c.add(c.certificate_verify_message())]
-    pair.feed(flight(pair, *parts))
-    with pytest.raises(Refused):
-        pair.engine.trust_clients(b"")
-    assert pair.engine.client_generation() == 1
-    pair.feed(flight(pair, c.add(c.finished_message())))
-    has_identity(pair.engine, device_of(c))
-
-
-def test_a_replacement_after_the_handshake_leaves_an_older_generation() -> None:
-    own = device()
-    pair = Pair(mutual(), client=client(own)).establish()
-    pair.engine.trust_clients(other_root().pem)
-    has_identity(pair.engine, own, generation=1)
-    assert pair.engine.client_generation() == 2
-
-
-def test_a_replacement_does_not_touch_a_client_without_a_certificate() -> None:
-    pair = Pair(mutual(OPTIONAL), client=client()).greet()
-    c = pair.client
-    pair.feed(flight(pair, c.add(c.certificate_message(()))))
-    pair.engine.trust_clients(other_root().pem)
-    pair.feed(flight(pair, c.add(c.finished_message())))
-    assert pair.engine.event(0) == "established"
-
-
-def test_the_generation_stops_at_its_last() -> None:
-    made = mutual()
-    made._server.clients.generation = 2**32 - 2
-    made.trust_clients(root().pem)
-    made.trust_clients(root().pem)
-    assert made.client_generation() == 2**32 - 1
-    pair = Pair(made, client=client(device())).establish()
-    assert made.peer_verified(pair.slot) == 2**32 - 1
-
-
-# Configuration.
-
-
-def test_a_mode_needs_a_store() -> None:
-    made = engine()
-    for mode in (OPTIONAL, REQUIRED):
-        with pytest.raises(Refused) as refused:
-            made.client_auth_mode(mode)
-        assert refused.value.refusal == "tls-server-client-store"
-    made.client_auth_mode(0)
-    for mode in (-1, 3):
-        with pytest.raises(ValueError):
-            made.client_auth_mode(mode)
-    assert made.client_generation() == 0
-    made.trust_clients(root().pem)
-    made.client_auth_mode(OPTIONAL)
-
-
-# Rooms.
-
-
-@pytest.mark.parametrize("resting", [0, 1])
-def test_a_small_leaf_moves_to_its_room_and_the_area_goes_back(resting: int) -> None:
-    made = mutual(slots=4, areas=1)
-    made.set_resting(resting)
-    owns = [device(serial=100 + i) for i in range(4)]
-    pairs = [Pair(made, i, client(own)).establish() for i, own in enumerate(owns)]
-    for i, own in enumerate(owns):
-        assert not made.holds_area(i)
-        has_identity(made, own, i)
-    for pair, own in zip(pairs, owns, strict=True):
-        # The area comes back for half a record, and the identity is still the room's.
-        record = pair.client.send(b"half")
-        pair.feed(record[:9])
-        assert made.holds_area(pair.slot)
-        has_identity(made, own, pair.slot)
-        pair.feed(record[9:])
-        assert pair.recv() == b"half"
-        has_identity(made, own, pair.slot)
-
-
-def test_a_large_leaf_keeps_its_area_for_the_connections_life() -> None:
-    made = mutual(slots=3, areas=1)
-    own = big_leaf()
-    pair = Pair(made, 0, client(own)).establish()
-    assert made.holds_area(0) and made.areas_free() == 0
-    with pytest.raises(Refused):
-        made.serve(1, NOW_MS)
-    for text in (b"one", b"two"):
-        pair.feed(pair.client.send(text))
-        assert pair.recv() == text
-        has_identity(made, own)
-    made.drop(0)
-    assert made.residue() == 0 and made.areas_free() == 1
-    Pair(made, 1, client(device())).establish()
-    assert not made.holds_area(1)
-
-
-def test_a_leaf_of_just_a_room_is_kept_and_one_byte_more_is_not() -> None:
-    def of_size(size: int) -> Made:
-        pad = 1200
-        while True:
-            extra = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4.5"), bytes(pad))
-            made = device(extra=[(extra, False)])
-            if len(made.der) == size:
-                return made
-            pad += size - len(made.der)
-
-    for size, kept in ((ROOM_LEN, True), (ROOM_LEN + 1, False)):
-        made = mutual(slots=2, areas=2)
-        made.set_resting(0)
-        own = of_size(size)
-        Pair(made, 0, client(own)).establish()
-        assert made.holds_area(0) is not kept
-        has_identity(made, own)
-
-
-@pytest.mark.parametrize("large", [False, True])
-def test_a_failure_forgets_the_identity_before_its_alert_is_taken(large: bool) -> None:
-    made = mutual(slots=2, areas=1)
-    pair = Pair(made, 0, client(big_leaf() if large else device())).establish()
-    pair.feed(b"\x17\x03\x03\x00\x20" + bytes(32))
-    assert made.failure(0) == "tls-bad-record-mac"
-    no_identity(made)
-    pair.take()
-    no_identity(made)
-    assert not made.holds_area(0)
-    assert made.residue() == 0
-
-
-@pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize("resting", [0, 1])
-def test_the_transports_end_forgets_the_identity(large: bool, resting: int) -> None:
-    made = mutual(slots=2, areas=1)
-    made.set_resting(resting)
-    Pair(made, 0, client(big_leaf() if large else device())).establish()
-    made.eof(0)
-    assert made.failure(0) == "tls-peer-closed"
-    no_identity(made)
-    assert made.residue() == 0
-
-
-def test_the_transports_end_forgets_the_identity_with_no_area_free() -> None:
-    made = mutual(slots=2, areas=1)
-    Pair(made, 0, client(device())).establish()
-    made.serve(1, NOW_MS)
-    made.eof(0)
-    no_identity(made)
-    assert made.residue() == 0
-
-
-def test_a_closed_connection_keeps_its_identity_until_it_is_dropped() -> None:
-    made = mutual(slots=2, areas=1)
-    own = device()
-    pair = Pair(made, 0, client(own)).establish()
-    pair.feed(pair.client.close_notify())
-    assert made.event(0) == "closed"
-    has_identity(made, own)
-    made.eof(0)
-    has_identity(made, own)
-    made.drop(0)
-    assert made.residue() == 0
-
-
-def test_a_slots_next_connection_has_nothing_of_the_last() -> None:
-    made = mutual(OPTIONAL, slots=2, areas=1)
-    long = device(san=[x509.DNSName(f"a-long-name-{i}.example") for i in range(20)])
-    Pair(made, 0, client(long)).establish()
-    made.drop(0)
-    assert made.residue() == 0
-    pair = Pair(made, 0, client()).establish()
-    no_identity(made)
-    made.drop(pair.slot)
-    short = device()
-    Pair(made, 0, client(short)).establish()
-    has_identity(made, short)
-
-
-def place(made: Engine, slot: int, offset: int) -> int:
-    """Where a byte of a slot's room lies in the map."""
-    pieces = made._pool.rooms._pieces(slot, ROOM_LEN)
-    return next(start + offset - at for at, start, end in pieces if offset - at < end - start)
-
-
-def test_residue_counts_what_is_left_in_a_room() -> None:
-    made = mutual(slots=3, areas=1)
-    own = device()
-    Pair(made, 1, client(own)).establish()
-    rooms = made._pool._rooms
-    for slot, offsets in ((1, (len(own.der), 1023, 1024, ROOM_LEN - 1)), (0, (0, 700)), (2, (0,))):
-        for offset in offsets:
-            at = place(made, slot, offset)
-            assert rooms[at] == 0
-            rooms[at] = 1
-            assert made.residue() == 1
-            rooms[at] = 0
-    assert made.residue() == 0
-
-
-def test_rooms_do_not_overlap() -> None:
-    made = mutual(slots=3, areas=1)
-    every = [place(made, slot, offset) for slot in range(3) for offset in range(ROOM_LEN)]
-    assert sorted(every) == list(range(3 * ROOM_LEN))
-
-
-@pytest.mark.parametrize("length", [1, 255, 256, 257, 1000, ROOM_LEN])
-def test_a_room_gives_back_what_it_keeps_and_nothing_when_cleared(length: int) -> None:
-    made = mutual(slots=3, areas=1)
-    rooms = made._pool.rooms
-    leaf_bytes = bytes(1 + i % 255 for i in range(length))
-    for slot in range(3):
-        rooms.keep(slot, memoryview(leaf_bytes))
-    for slot in range(3):
-        assert rooms.leaf(slot, length) == leaf_bytes
-        assert rooms.nonzero_past(slot, length) == 0
-        assert rooms.nonzero_past(slot, 0) == length
-        rooms.clear(slot, length)
-        assert rooms.nonzero_past(slot, 0) == 0
-    assert made.residue() == 0
-
-
-def test_closing_wipes_the_rooms() -> None:
-    made = mutual(slots=2, areas=1)
-    Pair(made, 0, client(device())).establish()
-    view = made._pool._rooms[:]
-    assert bytes(view).strip(b"\0")
-    made.close()
-    assert not bytes(view).strip(b"\0")
-
-
-def test_a_handshake_that_fails_at_each_message_leaves_nothing() -> None:
-    def certificate(c: Client) -> bytes:
-        return c.add(c.certificate_message())
-
-    def verify(c: Client) -> bytes:
-        return c.add(c.certificate_verify_message())
-
-    for steps in ((), (certificate,), (certificate, verify)):
-        pair, c = wrong()
-        data = b"".join(step(c) for step in steps)
-        if data:
-            pair.feed(flight(pair, data))
-        pair.fails(flight(pair, message(codes.NEW_SESSION_TICKET, b"")), UNEXPECTED, 10, KEY)
-        pair.engine.drop(0)
-        assert pair.engine.residue() == 0
 
 
 # Python's ssl.
