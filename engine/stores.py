@@ -48,7 +48,7 @@ class Store:
 
 def load(pem: bytes) -> Store:
     """The store of a bundle. Raises `Refused` with `tls-server-client-store`."""
-    blocks = _blocks(pem)
+    blocks = _blocks(bytes(memoryview(pem)))
     if not blocks or len(blocks) > ROOTS or sum(map(len, blocks)) > BYTES:
         raise Refused(Refusal.SERVER_CLIENT_STORE)
     roots = []

@@ -124,6 +124,18 @@ def test_the_generation_stops_at_its_last() -> None:
 # Configuration.
 
 
+def test_a_store_is_bytes() -> None:
+    made = engine()
+    assert made.trust_clients(bytearray(root().pem)) == 1  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        made.trust_clients(root().pem.decode())  # type: ignore[arg-type]
+    assert made.client_generation() == 1
+    made.close()
+    for call in (made.client_generation, lambda: made.trust_clients(root().pem)):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+
+
 def test_a_mode_needs_a_store() -> None:
     made = engine()
     for mode in (OPTIONAL, REQUIRED):
