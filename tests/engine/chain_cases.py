@@ -251,6 +251,30 @@ def _() -> Case:
     )
 
 
+def with_algorithm(title: str, expected: str, algorithm: str, own: str = "P-256") -> None:
+    """A leaf whose AlgorithmIdentifier is this in both places; an RSA root signs it again."""
+
+    def make() -> Case:
+        root = authority("root", own=key("root", own))
+        made = leaf(root)
+        old, new = der.outline(made.der).algorithm, bytes.fromhex(algorithm)
+        return chain(
+            edited(made, root, lambda tbs: tbs.replace(old, new), algorithm=new), roots=[root]
+        )
+
+    built(title, expected, make)
+
+
+with_algorithm(
+    "the leaf's ECDSA signature has parameters",
+    "x509-decode",
+    "300c06082a8648ce3d0403020500",
+)
+with_algorithm(
+    "the leaf's RSA signature has no parameters", OK, "300b06092a864886f70d01010b", "RSA-2048"
+)
+
+
 @case("the leaf is signed with SHA3-256", "x509-unsupported-algorithm")
 def _() -> Case:
     root = authority("root")

@@ -202,15 +202,18 @@ def tlv(tag: int, contents: bytes) -> bytes:
 def edited(
     made: Made, by: Made, change: Callable[[bytes], bytes], algorithm: bytes | None = None
 ) -> bytes:
-    """The DER of a certificate whose signed part was edited and signed again by an ECDSA key.
+    """The DER of a certificate whose signed part was edited and signed again with SHA-256.
 
     `algorithm` is what stands outside the signed part, when that is to be another one.
     """
     parts = der.outline(made.der)
     start, stop = der.expect(parts.tbs, 0, len(parts.tbs), der.SEQUENCE)
     tbs = tlv(der.SEQUENCE, change(parts.tbs[start:stop]))
-    assert isinstance(by.key, ec.EllipticCurvePrivateKey)
-    signature = by.key.sign(tbs, ec.ECDSA(hashes.SHA256()))
+    if isinstance(by.key, rsa.RSAPrivateKey):
+        signature = by.key.sign(tbs, padding.PKCS1v15(), hashes.SHA256())
+    else:
+        assert isinstance(by.key, ec.EllipticCurvePrivateKey)
+        signature = by.key.sign(tbs, ec.ECDSA(hashes.SHA256()))
     algorithm = algorithm or parts.algorithm
     return tlv(der.SEQUENCE, tbs + algorithm + tlv(der.BIT_STRING, b"\0" + signature))
 

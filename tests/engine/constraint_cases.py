@@ -126,6 +126,20 @@ constrained(
     [URI("http://192.0.2.1/")],
     excluded=[URI("a.b")],
 )
+for form, empty, present in (
+    ("mail", MAIL._init_without_validation(""), MAIL("a@b.example")),
+    ("URI", URI(""), URI("https://b.example/")),
+):
+    constrained(f"an empty {form} base permits nothing", BAD, [present], permitted=[empty])
+    constrained(f"an empty {form} base excludes everything", BAD, [present], excluded=[empty])
+constrained("an empty DNS base permits everything", OK, [DNS("a.example")], permitted=[DNS("")])
+constrained("a mail address without a host is constrained", BAD, [MAIL("a")], excluded=[MAIL("b")])
+constrained(
+    "a mail address's local part is compared as it stands",
+    BAD,
+    [MAIL("A@b.example")],
+    permitted=[MAIL("a@b.example")],
+)
 constrained(
     "the subject is permitted", OK, None, name("device", o="One"), permitted=[DIR(name(o="One"))]
 )

@@ -25,6 +25,7 @@ NO_URI = "it processes no constraint on URIs, and refuses one that is critical"
 NO_DIRECTORY = "it processes no constraint on directory names, and refuses one that is critical"
 DOT = "it refuses a DNS constraint with a dot in front, which OpenSSL reads as we do"
 ONE_TRY = "it takes the first issuer of the right name and does not come back from it"
+EMPTY = "it takes an empty base for a host of that name, which no name has"
 UNREADABLE = "it passes a constraint that such a name cannot be held against; ours refuses"
 
 CRYPTOGRAPHY = {
@@ -58,6 +59,8 @@ CRYPTOGRAPHY = {
     "the leaf signed itself and is in the store": PINNED,
     "the root is for any purpose": ANY_PURPOSE,
     "the intermediate is for any purpose": ANY_PURPOSE,
+    "the leaf's RSA signature has no parameters": WEB + "NULL parameters of RSA",
+    "an empty DNS base permits everything": "it takes an empty DNS base for a malformed one",
     "x.c.example is permitted by DNS .c.example": DOT,
     "d.example is not excluded by DNS .c.example": DOT,
     "mqtt://h.example:1/x?y#z is permitted by URI h.example": NO_URI,
@@ -102,6 +105,9 @@ OPENSSL = {
     ),
     "a byte follows the leaf": "its decoder stops at the end of the certificate",
     "the leaf has an extension twice": "its decoder does not look for repeated extensions",
+    "the leaf's ECDSA signature has parameters": "its decoder reads past them",
+    "an empty mail base excludes everything": EMPTY,
+    "an empty URI base excludes everything": EMPTY,
     "a wildcard covers an excluded host": UNREADABLE,
     "a DNS name that is none is constrained": UNREADABLE,
     "a DNS name with a dot at its end is constrained": UNREADABLE,
