@@ -6,6 +6,7 @@ Every call goes through `Serving`, which counts the residue after each.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -19,8 +20,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-from engine import Engine
+from engine import Engine, Event
+from engine.codepoints import TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384
 from peers.liar import Client, Hello, Ticket
+from tests.engine import ticket_format
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -137,3 +140,38 @@ class Serving:
     def come_back(self, ticket: Ticket, **settings: object) -> str:
         """The verdict on a ticket that a new connection offers."""
         return self.connect(self.client(ticket, **settings))
+
+
+def forged(serving: Serving, key: bytes = KEY, **changes: object) -> Ticket:
+    """A ticket that the client sealed itself, right but for `changes`."""
+    fields: dict[str, object] = {
+        "issue_ms": serving.now_ms,
+        "expiry_ms": serving.now_ms + HOUR,
+        "age_add": 77,
+        "suite": TLS_AES_128_GCM_SHA256,
+        "psk": b"p" * 32,
+        "fingerprint": fingerprint(),
+        "name": b"server.example",
+        **changes,
+    }
+    plaintext = ticket_format.plaintext_of(**fields)  # type: ignore[arg-type]
+    sealed = ticket_format.sealed(plaintext, key, b"s" * 32)
+    psk = fields["psk"]
+    assert isinstance(psk, bytes)
+    suite = TLS_AES_256_GCM_SHA384 if len(psk) == 48 else TLS_AES_128_GCM_SHA256
+    return Ticket(sealed, psk, suite, 77, 3_600, b"\0", serving.now_ms)
+
+
+def damaged(ticket: Ticket, at: int = -1) -> Ticket:
+    sealed = bytearray(ticket.identity)
+    sealed[at] ^= 1
+    return replace(ticket, identity=bytes(sealed))
+
+
+def refused(serving: Serving, tag: str, slot: int = 0) -> None:
+    failure = serving.engine.failure(slot)
+    assert failure is not None
+    assert failure == tag
+    assert serving.engine.event(slot) is Event.FAILED
+    serving.engine.drop(slot)
+    assert serving.engine.residue() == 0
