@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from engine import Engine, Refused
 from tests.engine.ticket_serving import (
@@ -13,9 +12,6 @@ from tests.engine.ticket_serving import (
     Serving,
     identity,
 )
-
-X25519, P256, P384 = 29, 23, 24
-DER = Encoding.DER
 
 
 @pytest.mark.parametrize(

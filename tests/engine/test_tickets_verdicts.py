@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from engine import Event
 from engine.codepoints import TLS_AES_128_GCM_SHA256 as AES_128
@@ -20,10 +19,6 @@ from tests.engine.ticket_serving import (
     damaged,
     forged,
 )
-
-X25519, P256, P384 = 29, 23, 24
-DER = Encoding.DER
-
 
 # Every verdict.
 
