@@ -145,8 +145,9 @@ class Connection:
         before = len(self.output) + len(self.plaintext)
         if self.event is Event.WANT_WRITE or self.event is Event.FAILED:
             self.take()
-        # In a handshake there is nothing to receive; `check_end` asks all the same.
-        if self.event is not Event.WANT_READ:
+        # In a handshake there is nothing to receive; `check_end` asks all the same, and asks a
+        # connection that failed for what it received before.
+        if self.event is not Event.WANT_READ and self.event is not Event.FAILED:
             self.recv()
         event = self.event
         # What a failed connection has to give is given once; `check_end` sees that no more comes.

@@ -36,8 +36,8 @@ from .script import (
 )
 from .whitebox import check_sealed_alert, check_zero, write_key
 
-SLOTS = 5
-MAIN_SLOT, NEIGHBOUR_SLOT, NEWCOMER_SLOT = 2, 0, 4
+SLOTS = 3
+NEIGHBOUR_SLOT, MAIN_SLOT, NEWCOMER_SLOT = range(SLOTS)
 AGAIN_LIMIT = 3
 
 # Ceilings. Measured over the committed corpus: a run with a handshake is at most 3,000 lines, a
@@ -94,7 +94,6 @@ class Run:
             self.connection.eof()
         self.connection.drain()
         self.outcome = self.connection.outcome()
-        self.plaintext = bytes(self.connection.plaintext)
         self.peer = engine.peer_certificate(MAIN_SLOT)
         self._leave()
         self._drop_newcomer()
@@ -182,9 +181,10 @@ class Run:
     def _leave(self) -> None:
         connection = self.connection
         self.signed = self.signed or bool(self.engine.suite(MAIN_SLOT))
+        connection.check_end(every=self.every)
         self.stories.append(connection.story())
         self.trails.append(connection.trail)
-        connection.check_end(every=self.every)
+        self.plaintext = bytes(connection.plaintext)
         connection.drop()
 
 
