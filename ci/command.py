@@ -43,6 +43,11 @@ COMMANDS = {
         "make an input a committed one, with its right outcome",
         "residue promote build/campaign/latest/new/hello/0a1b2c --harness hello",
     ),
+    "play": Command(
+        "ci.play",
+        "the lying client against any TLS server",
+        "residue play 127.0.0.1:4433 --suite handshake --ca identities/ca.pem",
+    ),
     "doctor": Command(
         "ci.doctor", "what is installed, what is missing, what that switches off", "residue doctor"
     ),

@@ -216,7 +216,9 @@ def _judge(run: Run) -> None:
             )
     for shard in run.phase.shards:
         for code in shard.ends:
-            if code in libfuzzer.KINDS:
+            if code in libfuzzer.KINDS and any(
+                f.harness == shard.task.harness for f in run.findings
+            ):
                 what = libfuzzer.KINDS[code]
                 run.notes.append(f"{shard.task.name}: a process ended with a {what}")
             else:

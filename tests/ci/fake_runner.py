@@ -5,6 +5,7 @@
 good      fuzzes: one new input a tenth of a second, until it is asked to end
 crash     the same, but every process ends with a crash after a moment
 broken    ends at once, as when an import fails
+traceless the same, with nothing written that tells of it
 silent    ends by itself after a moment, with a code that says nothing
 deaf      fuzzes and ignores every polite signal
 parent    fuzzes and has a child of its own, whose process id is in the log
@@ -66,8 +67,8 @@ def fuzz(behaviour: str, output: Path, options: dict[str, str]) -> None:
             say("==1== ERROR: libFuzzer: deadly signal")
             say(f"artifact_prefix='x'; Test unit written to {path}")
             end(count, 77)
-        if behaviour == "silent" and count == 3000:
-            os._exit(3)
+        if behaviour in ("silent", "traceless") and count == 3000:
+            os._exit(3 if behaviour == "silent" else 77)
     end(count, 0)
 
 

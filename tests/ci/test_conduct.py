@@ -60,10 +60,11 @@ def test_a_crash_is_found_once_and_the_run_goes_on(tmp_path):
     assert shard["starts"] > 1 and any("ended with a crash" in note for note in data["notes"])
 
 
-def test_processes_that_end_without_a_word_condemn_the_run(tmp_path):
-    data, text, _ = go(tmp_path, ["silent"], 2.0)
+@pytest.mark.parametrize("behaviour, code", [("silent", 3), ("traceless", 77)])
+def test_processes_that_end_without_a_word_condemn_the_run(tmp_path, behaviour, code):
+    data, text, _ = go(tmp_path, [behaviour], 2.0)
     assert data["exit"] == 3
-    assert "ended by itself with 3" in text and "not to be trusted" in text
+    assert f"ended by itself with {code}" in text and "not to be trusted" in text
 
 
 def test_a_harness_that_cannot_start_condemns_the_run(tmp_path):
