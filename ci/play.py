@@ -1,7 +1,7 @@
 """`residue play`: the lying client against any TLS server that has a port.
 
-Every rule that a conversation breaks, or keeps, is told with what the server did about it. The server
-must stand as the suite needs it; `--make-identities` writes all that it has to be given.
+Every rule that a conversation breaks, or keeps, is told with what the server did about it. The
+server must stand as the suite needs it; `--make-identities` writes all that it has to be given.
 """
 
 import argparse

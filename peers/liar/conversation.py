@@ -179,6 +179,8 @@ class Stage:
         count = len(self.connections)
         options.setdefault("now_ms", self.now_ms)
         options.setdefault("exact", self.server.own)
+        for name, value in getattr(self.server, "client_defaults", {}).items():
+            options.setdefault(name, value)
         if not self.server.own:
             # Some servers serve one connection at a time, and some are made for a test only.
             for earlier in self.connections:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -66,6 +66,7 @@ class LiveServer:
         self.quiet = quiet
         self.limit = limit
         self.transports: list[SocketTransport] = []
+        self.client_defaults: dict[str, object] = {}
 
     def prepare(self, setup: Setup, now_ms: int) -> None:
         """Refuse what this server cannot be; nothing can be changed."""
@@ -146,9 +147,12 @@ def _word(conversation: Conversation, outcome: Outcome, server: LiveServer) -> s
 
 
 def play_one(
-    conversation: Conversation, host: str, port: int, setup: Setup, quiet: float = 0.2
-) -> Played:
+    conversation: Conversation, host: str, port: int, setup: Setup, quiet: float = 0.2,
+    defaults: Mapping[str, object] | None = None,
+) -> Played:  # fmt: skip
+    """Play one. ``defaults`` are options of `Client` where the conversation does not say."""
     server = LiveServer(host, port, setup, quiet=quiet)
+    server.client_defaults = dict(defaults or {})
     try:
         outcome = play(conversation, server)
         what = _word(conversation, outcome, server)
@@ -164,10 +168,12 @@ def play_one(
         server.close()
 
 
-def play_all(
+def play_batch(
     conversations: Iterable[Conversation], host: str, port: int, setup: Setup, *,
-    quiet: float = 0.2, jobs: int = 4,
-) -> Iterator[Played]:  # fmt: skip
-    """Play them all, a few at a time; results come in the order of the conversations."""
+    quiet: float = 0.2, jobs: int = 4, defaults: Mapping[str, object] | None = None,
+) -> list[Played]:  # fmt: skip
+    """Play them, a few at a time; results come in the order of the conversations."""
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(lambda c: play_one(c, host, port, setup, quiet), conversations)
+        return list(
+            pool.map(lambda c: play_one(c, host, port, setup, quiet, defaults), conversations)
+        )
