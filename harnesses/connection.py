@@ -185,11 +185,12 @@ class Connection:
         engine, slot = self.engine, self.slot
         if self.judged and engine.residue():
             raise Broken("residue", f"in state {engine.event(slot)}")
-        event = self.event = engine.event(slot)
         if self.failure is not None:
-            if event is not Event.FAILED or engine.failure(slot) is not self.failure:
-                raise Broken("silent", f"{self.failure.tag} became {event}")
-        elif event is Event.FAILED:
+            if engine.failure(slot) is not self.failure:
+                raise Broken("silent", f"{self.failure.tag} became {engine.event(slot)}")
+            return
+        event = self.event = engine.event(slot)
+        if event is Event.FAILED:
             failure = engine.failure(slot)
             if failure is None or failure in NEVER_ON_A_CONNECTION:
                 raise Broken("alert", f"failed with {failure}")
@@ -220,8 +221,8 @@ class Connection:
         self.take()
         if len(self.output) != length:
             raise Broken("silent", "a failed connection wrote more after its alert")
-        if self.recv() != FAILED:
-            raise Broken("silent", "recv of a failed connection does not say so")
+        if self.recv() != FAILED or self.engine.event(self.slot) is not Event.FAILED:
+            raise Broken("silent", "a failed connection no longer says so")
 
     # -- what it ended as -------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ from .script import (
     NO_RESTING,
     Call,
     Script,
-    recut,
+    Step,
 )
 from .whitebox import check_sealed_alert, check_zero, write_key
 
@@ -243,6 +243,25 @@ def _judge(engine: Engine, script: Script, data: bytes, thorough: bool) -> Run:
         ceiling = MEMORY + MEMORY_PER_BYTE * len(data)
         check_memory(lambda: Run(engine, script, judged=False).play() and None, ceiling)
     return first
+
+
+def recut(script: Script, size: int) -> Script:
+    """The same calls at the same places of the stream, with the bytes between them in other pieces.
+
+    A size of 0 joins them: whatever is fed between two other calls is fed at once.
+    """
+    steps: list[Step] = []
+    run = b""
+    for step in [*script.steps, None]:
+        if step is not None and step.call is Call.FEED:
+            run += step.data
+            continue
+        whole = size or len(run) or 1
+        steps += [Step(Call.FEED, run[at : at + whole]) for at in range(0, len(run), whole)]
+        run = b""
+        if step is not None and step.call is not Call.FEED_NOTHING:
+            steps.append(step)
+    return Script(script.settings, steps)
 
 
 def recuts(script: Script, data: bytes, thorough: bool) -> list[Script]:

@@ -28,8 +28,9 @@ from types import TracebackType
 from . import HARNESSES
 
 FRAMES = 3
-# Block moves and counts: few branches, which `residue()` takes dozens of times after every call.
-PLAIN = ("engine.copies",)
+# Block moves, and what a connection says of itself: a few branches each, which the oracles take
+# dozens of times after every call, and always the same ones. Counting them costs a third.
+PLAIN = ("engine.base", "engine.copies", "engine.readings")
 # libFuzzer's own default for a hang is twenty minutes; no input here may take a thousandth of that.
 DEFAULTS = {"-timeout": "10", "-rss_limit_mb": "1024"}
 

@@ -110,25 +110,6 @@ def build(stream: bytes, steps: bytes = b"", settings: int = 0) -> bytes:
     return bytes([VERSION, settings, len(steps)]) + steps + stream
 
 
-def recut(script: Script, size: int) -> Script:
-    """The same calls at the same places of the stream, with the bytes between them in other pieces.
-
-    A size of 0 joins them: whatever is fed between two other calls is fed at once.
-    """
-    steps: list[Step] = []
-    run = b""
-    for step in [*script.steps, None]:
-        if step is not None and step.call is Call.FEED:
-            run += step.data
-            continue
-        whole = size or len(run) or 1
-        steps += [Step(Call.FEED, run[at : at + whole]) for at in range(0, len(run), whole)]
-        run = b""
-        if step is not None and step.call is not Call.FEED_NOTHING:
-            steps.append(step)
-    return Script(script.settings, steps)
-
-
 def code_of(call: Call) -> int:
     """The step that makes a call."""
     return (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine import codepoints as c
-from harnesses import build_identity, dictionary, fixtures, script
+from harnesses import build_identity, dictionary, fixtures, play, script
 from harnesses.script import Call, Script, Step
 
 
@@ -83,7 +83,7 @@ def test_recutting_moves_no_byte_past_another_call(size: int) -> None:
                 told += [step.call, b""]
         return told
 
-    again = script.recut(whole, size)
+    again = play.recut(whole, size)
     assert told(again.steps) == told(whole.steps) == [b"abc", Call.FINISH, b"def", Call.SEND, b"gh"]
     if size:
         assert max(len(step.data) for step in again.steps) <= size
