@@ -4,6 +4,7 @@ Every clear writes from one constant block of zeros: no object is made for the p
 clear costs a memmove. Every count is a scan of the memory itself.
 """
 
+import struct
 from functools import lru_cache
 from typing import Final
 
@@ -11,11 +12,18 @@ from engine.layout import AREA_LEN, CORE_LEN, KEYS, KEYS_END
 
 _ZEROS: Final = memoryview(bytes(AREA_LEN))
 _STRETCH: Final = 256
+# Packing pad bytes writes zeros: for the length of a small record, half the price of two slices.
+_BLANKS: Final = tuple(struct.Struct(f"{length}x").pack_into for length in range(513))
+_MOST_BLANKS: Final = len(_BLANKS) - 1
 
 
 def clear(view: memoryview, start: int, end: int) -> None:
     """Zero bytes start to end of a block of at most an area."""
-    view[start:end] = _ZEROS[: end - start]
+    length = end - start
+    if length <= _MOST_BLANKS:
+        _BLANKS[length](view, start)
+    else:
+        view[start:end] = _ZEROS[:length]
 
 
 def clear_keys(block: memoryview) -> None:

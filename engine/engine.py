@@ -26,14 +26,9 @@ from engine.layout import (
     FAILURE,
     FLAGS,
     FREE,
-    HANDSHAKE,
     HEADER,
-    IN,
-    MAX_CIPHERTEXT,
     MAX_PLAINTEXT,
     OUT,
-    OUT_CAP,
-    OUT_RESERVE,
     READ_SEQ,
     RECEIVED,
     RUN,
@@ -50,11 +45,14 @@ from engine.readings import Readings
 from engine.receive import feed as feed_records
 from engine.receive import on_opened
 from engine.records import (
+    HEADERS,
+    OVERHEAD,
+    SHORT,
     fail,
+    protected_header,
     queue_application_data,
     queue_close_notify,
-    reload_keys,
-    seal_in_place,
+    seal_first,
 )
 from engine.refusals import Refusal, Refused
 from engine.schedule import LAST_SEQUENCE, Buffer
@@ -62,8 +60,11 @@ from engine.server import Server
 from engine.ticket_keys import checked_time
 
 _CONTENT: Final = OUT + HEADER
-_OUT_FULL: Final = OUT + OUT_CAP - OUT_RESERVE
-_RECEIVED_FULL: Final = RECEIVED + MAX_PLAINTEXT
+# What assigning bytes to a slice of a view of something else raises, before it writes any.
+_NOT_BYTES: Final = (ValueError, NotImplementedError)
+_LEAST: Final = HEADER + 1 + 1 + TAG  # a record with one byte of content
+_MOST: Final = HEADER + MAX_PLAINTEXT + 1 + TAG
+_RECEIVED_LESS: Final = RECEIVED - HEADER - TAG
 _SIGNING: Final = ("hedged", "deterministic")
 
 
@@ -136,46 +137,35 @@ class Engine(Configuration, Readings, Peers):
         0 only for want of an area or of room: then there is something to take or to receive, or no
         area is free, and the bytes are to be offered again.
         """
-        view = memoryview(data) if type(data) is bytes else _readable(data)
+        # A short piece is as cheap to copy as to name.
+        piece = data if type(data) is bytes and len(data) < SHORT else _readable(data)
         area = self._held.get(slot)
-        if area is not None and area.opener is not None:
-            length = len(view)
-            words = area.words
-            # The common case without a loop: one whole record of application data on an
-            # established connection that has nothing waiting. What it turns out to be is judged
-            # where every other record is.
-            if (
-                HEADER + TAG < length <= HEADER + MAX_CIPHERTEXT
-                and view[0] == APPLICATION_DATA
-                and view[1] == 3
-                and (view[3] << 8 | view[4]) == length - HEADER
-                and words[STATE] == ESTABLISHED
-                and words[READ_SEQ] < LAST_SEQUENCE
-                and not words[FLAGS] & F_PEER_CLOSED
-                and area.received_end == RECEIVED
-                and area.in_end == IN
-                and area.out_end <= _OUT_FULL
-                and area.handshake_end == HANDSHAKE
-            ):
-                return self._feed_record(slot, area, view, length)
-        return self._feed_any(slot, view)
-
-    def _feed_record(self, slot: int, area: Area, view: memoryview, length: int) -> int:
-        """One whole protected record, with room for it."""
-        if area.resting:
-            area.resting = False
-            del self._resting[slot]
+        length = len(piece)
+        if area is None or not area.resting or not _LEAST <= length <= _MOST:
+            return self._feed_any(slot, memoryview(piece))
+        # The common case without a loop: one whole record of application data for a connection
+        # that rests, so that it is established and every buffer is empty. What it turns out to be
+        # is judged where every other record is.
+        content = length - OVERHEAD
+        header = HEADERS[content] if content < SHORT else protected_header(content)
         words = area.words
         sequence = words[READ_SEQ]
-        end = RECEIVED + length - HEADER - TAG
-        if end > area.received_high:
-            area.received_high = end
+        if (
+            piece[:HEADER] != header
+            or sequence >= LAST_SEQUENCE
+            or area.opener is None
+        ):
+            return self._feed_any(slot, memoryview(piece))
+        area.resting = False
+        del self._resting[slot]
+        end = _RECEIVED_LESS + length
+        area.received_high = end
         block = area.bytes
         try:
-            area.opener.decrypt_into(  # type: ignore[union-attr]
+            area.opener.decrypt_into(
                 (area.read_iv ^ sequence).to_bytes(12, "big"),
-                view[HEADER:],
-                view[:HEADER],
+                piece[HEADER:],
+                header,
                 block[RECEIVED:end],
             )
         except InvalidTag:
@@ -184,11 +174,13 @@ class Engine(Configuration, Readings, Peers):
         else:
             words[READ_SEQ] = sequence + 1
             last = end - 1
-            if block[last] == APPLICATION_DATA and RECEIVED < last <= _RECEIVED_FULL:
-                if words[RUN]:
-                    words[RUN] = 0
+            if block[last] == APPLICATION_DATA:
+                if area.run:
+                    words[RUN] = area.run = 0
                 area.received_end = last
+                area.quick = True
                 return length
+            area.quick = False
             try:
                 refusal = on_opened(self._server, area, RECEIVED, end)
                 if refusal is not None:
@@ -222,22 +214,40 @@ class Engine(Configuration, Readings, Peers):
 
     def take(self, slot: int, out: bytearray | memoryview) -> int:
         """Move bytes for the peer into `out`; how many. Any split gives the same bytes."""
-        target = memoryview(out) if type(out) is bytearray and out else _writable(out)
+        area = self._held.get(slot)
+        if area is not None and area.quick and type(out) is memoryview and out.c_contiguous:
+            end = area.out_end
+            count = end - OUT
+            if count and count <= len(out):
+                block = area.bytes
+                try:
+                    out[:count] = block[OUT:end]
+                except _NOT_BYTES:
+                    return self._take_any(slot, _writable(out))
+                copies.clear(block, OUT, end)
+                area.out_end = area.out_high = OUT
+                area.resting = True
+                resting = self._resting
+                resting[slot] = area
+                if len(resting) > self._pool.may_rest:
+                    self._pool.end_longest_rest()
+                return count
+        return self._take_any(slot, _writable(out))
+
+    def _take_any(self, slot: int, target: memoryview) -> int:
         area = self._held.get(slot)
         if area is None:
             self._words_of(slot)
             return 0
+        area.quick = False
         start = area.out_start
-        end = area.out_end
-        count = end - start
-        if count > len(target):
-            count = len(target)
-            target[:] = area.bytes[start : start + count]
+        count = min(area.out_end - start, len(target))
+        if count:
+            target[:count] = area.bytes[start : start + count]
             area.out_start = start + count
-        elif count:
-            target[:count] = area.bytes[start:end]
-            area.out_start = area.out_end = OUT
-            self._pool.settle(slot, area)
+            if area.out_start == area.out_end:
+                area.out_start = area.out_end = OUT
+                self._pool.settle(slot, area)
         return count
 
     def send(self, slot: int, data: Buffer) -> int:
@@ -245,30 +255,38 @@ class Engine(Configuration, Readings, Peers):
 
         0 before the handshake is complete, after `finish`, once failed, or under back-pressure.
         """
-        view = memoryview(data) if type(data) is bytes else _readable(data)
         area = self._held.get(slot)
-        words = self._words_of(slot) if area is None else area.words
+        if (
+            area is not None
+            and area.resting
+            and (type(data) is bytes or (type(data) is memoryview and data.c_contiguous))
+        ):
+            # The common case: one record of a connection that rests.
+            length = len(data)
+            sequence = area.words[WRITE_SEQ]
+            if 0 < length <= MAX_PLAINTEXT and sequence < area.write_limit:
+                try:
+                    area.bytes[_CONTENT : _CONTENT + length] = data
+                except _NOT_BYTES:
+                    return self._send_any(slot, _readable(data))
+                area.resting = False
+                del self._resting[slot]
+                try:
+                    seal_first(area, length, sequence)
+                except BaseException as bug:
+                    self._broke(slot, area, False, bug)
+                area.quick = True
+                return length
+        return self._send_any(slot, _readable(data))
+
+    def _send_any(self, slot: int, view: memoryview) -> int:
+        words = self._words_of(slot)
         if not view or words[STATE] != ESTABLISHED or words[FLAGS] & F_CLOSE_SENT:
             return 0
+        area = self._pool.lease(slot)
         if area is None:
-            area = self._pool.lease(slot)
-            if area is None:
-                return 0
-            words = area.words
-        elif area.resting:
-            area.resting = False
-            del self._resting[slot]
+            return 0
         try:
-            length = len(view)
-            if length <= MAX_PLAINTEXT and area.out_end == OUT:
-                if area.sealer is None:
-                    reload_keys(area)
-                if words[WRITE_SEQ] < area.write_limit:
-                    area.bytes[_CONTENT : _CONTENT + length] = view
-                    seal_in_place(area, APPLICATION_DATA, length)
-                    if words[RUN]:
-                        words[RUN] = 0
-                    return length
             taken = queue_application_data(area, view)
         except BaseException as bug:
             self._broke(slot, area, False, bug)
@@ -281,23 +299,40 @@ class Engine(Configuration, Readings, Peers):
         n > 0; END after the peer's close_notify and all data; WOULD_BLOCK; FAILED, which comes
         after the data that was authenticated before the failure, and never looks like END.
         """
-        target = memoryview(out) if type(out) is bytearray and out else _writable(out)
+        area = self._held.get(slot)
+        if area is not None and area.quick and type(out) is memoryview and out.c_contiguous:
+            end = area.received_end
+            count = end - RECEIVED
+            if count and count <= len(out):
+                block = area.bytes
+                try:
+                    out[:count] = block[RECEIVED:end]
+                except _NOT_BYTES:
+                    return self._recv_any(slot, _writable(out))
+                copies.clear(block, RECEIVED, area.received_high)
+                area.received_end = area.received_high = RECEIVED
+                area.resting = True
+                resting = self._resting
+                resting[slot] = area
+                if len(resting) > self._pool.may_rest:
+                    self._pool.end_longest_rest()
+                return count
+        return self._recv_any(slot, _writable(out))
+
+    def _recv_any(self, slot: int, target: memoryview) -> int:
+        words = self._words_of(slot)
         area = self._held.get(slot)
         if area is not None:
+            area.quick = False
             start = area.received_start
-            end = area.received_end
-            count = end - start
-            if count > len(target):
-                count = len(target)
-                target[:] = area.bytes[start : start + count]
-                area.received_start = start + count
-                return count
+            count = min(area.received_end - start, len(target))
             if count:
-                target[:count] = area.bytes[start:end]
-                area.received_start = area.received_end = RECEIVED
-                self._pool.settle(slot, area)
+                target[:count] = area.bytes[start : start + count]
+                area.received_start = start + count
+                if area.received_start == area.received_end:
+                    area.received_start = area.received_end = RECEIVED
+                    self._pool.settle(slot, area)
                 return count
-        words = self._words_of(slot)
         if words[STATE] == STATE_FAILED:
             return FAILED
         return END if words[FLAGS] & F_PEER_CLOSED else WOULD_BLOCK

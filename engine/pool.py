@@ -16,7 +16,6 @@ The rules, and what each stops:
 """
 
 import mmap
-from collections import OrderedDict
 from operator import attrgetter
 from typing import Final
 
@@ -28,6 +27,7 @@ from engine.layout import (
     CORE_WORDS,
     ESTABLISHED,
     F_CLIENT_CERTIFICATE,
+    F_CLOSE_SENT,
     F_LEAF_KEPT,
     F_PEER_CLOSED,
     FAILED,
@@ -44,6 +44,7 @@ from engine.layout import (
     PEER_NOT_AFTER,
     RECEIVED,
     ROOM_LEN,
+    RUN,
     SCRATCH,
     SCRATCH_END,
     STATE,
@@ -55,6 +56,7 @@ from engine.schedule import Aead, Transcript
 _MAP_NORESERVE: Final = 0x4000  # Linux; the mmap module has no name for it before 3.12
 DEFAULT_RESTING: Final = 32
 # A verified client's leaf too large for its slot's room keeps its area for the connection's life.
+_CLOSED: Final = F_PEER_CLOSED | F_CLOSE_SENT
 _LEAF: Final = F_CLIENT_CERTIFICATE | F_LEAF_KEPT
 
 
@@ -63,6 +65,11 @@ class Area:
 
     Cursors and high-water marks are offsets into the block. `transcript`, `opener` and `sealer`
     hold secrets inside `cryptography`; they are dropped when the area goes back.
+
+    A connection that rests has nothing in any buffer, is established, and neither side has closed.
+    `quick` says that one record went in or out since it rested and nothing else happened: when that
+    record has been received or taken, the connection can rest again without being asked anything.
+    `run` is the core's, as it was when the connection began to rest.
     """
 
     __slots__ = (
@@ -78,11 +85,13 @@ class Area:
         "out_high",
         "out_start",
         "peer_key",
+        "quick",
         "read_iv",
         "received_end",
         "received_high",
         "received_start",
         "resting",
+        "run",
         "scratch_used",
         "sealer",
         "transcript",
@@ -101,6 +110,8 @@ class Area:
 
     def forget(self) -> None:
         """Drop the objects and numbers that came from a connection's secrets."""
+        self.quick = False
+        self.run = 0
         self.opener: Aead | None = None
         self.sealer: Aead | None = None
         self.transcript: Transcript | None = None
@@ -161,7 +172,7 @@ class Pool:
         self.slots = slots
         self.areas = areas
         self.held: dict[int, Area] = {}
-        self.resting: OrderedDict[int, Area] = OrderedDict()
+        self.resting: dict[int, Area] = {}
         self.may_rest = min(DEFAULT_RESTING, areas)
         self._free: list[Area] = []
         self._made = 0
@@ -232,6 +243,7 @@ class Pool:
         """The slot's area for a call that moves bytes; None when there is none to be had."""
         area = self.held.get(slot)
         if area is not None:
+            area.quick = False
             if area.resting:
                 area.resting = False
                 del self.resting[slot]
@@ -277,7 +289,6 @@ class Pool:
 
     def settle(self, slot: int, area: Area) -> None:
         """After a call: an idle connection rests in its area, or gives it back."""
-        words = area.words
         if (
             area.out_end != OUT
             or area.received_end != RECEIVED
@@ -285,22 +296,26 @@ class Pool:
             or area.handshake_end != HANDSHAKE
         ):
             return
+        words = area.words
         state = words[STATE]
         flags = words[FLAGS]
         if state < ESTABLISHED or flags & _LEAF == F_CLIENT_CERTIFICATE:
             return
-        may_rest = self.may_rest
-        if not may_rest or state != ESTABLISHED or flags & F_PEER_CLOSED:
+        if not self.may_rest or state != ESTABLISHED or flags & _CLOSED:
             self.release(slot, area)
             return
         area.clear_buffers()
         area.transcript = None
+        area.run = words[RUN]
         area.resting = True
-        resting = self.resting
-        resting[slot] = area
-        if len(resting) > may_rest:
-            longest = next(iter(resting))
-            self.release(longest, resting[longest])
+        self.resting[slot] = area
+        if len(self.resting) > self.may_rest:
+            self.end_longest_rest()
+
+    def end_longest_rest(self) -> None:
+        """One more rests than may: the connection that rested longest gives its area up."""
+        longest = next(iter(self.resting))
+        self.release(longest, self.resting[longest])
 
     def release(self, slot: int, area: Area) -> None:
         """Give an area back: its core copied out, every byte of it cleared."""

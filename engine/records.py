@@ -42,9 +42,10 @@ from engine.refusals import Refusal
 from engine.schedule import SUITES, Buffer, CipherSuite, Pads
 
 _OUT_END: Final = OUT + OUT_CAP
-_OVERHEAD: Final = HEADER + 1 + TAG
+OVERHEAD: Final = HEADER + 1 + TAG
 # A protected record's type and version (§5.2), before its length.
 _PROTECTED: Final = (c.APPLICATION_DATA << 16 | 0x0303) << 16
+_CONTENT: Final = OUT + HEADER
 _FATAL: Final = 2
 _WARNING: Final = 1
 _KEY_UPDATE_ANSWER: Final = bytes([c.KEY_UPDATE, 0, 0, 1, c.UPDATE_NOT_REQUESTED])
@@ -54,6 +55,16 @@ _CLOSE_NOTIFY: Final = bytes([_WARNING, c.ALERT_CLOSE_NOTIFY])
 # dropped change_cipher_spec. Each costs the server work and the peer a few bytes; a longer run is
 # a flood, a lifetime's count would end honest connections of years.
 MAX_RUN: Final = 32
+
+
+def protected_header(length: int) -> bytes:
+    """The header of a protected record of `length` bytes of content without padding (§5.2)."""
+    return (_PROTECTED | length + 1 + TAG).to_bytes(HEADER, "big")
+
+
+# Those of small records, made once.
+SHORT: Final = 1024
+HEADERS: Final = tuple(protected_header(length) for length in range(SHORT))
 
 
 # -- keys -----------------------------------------------------------------------------------
@@ -176,6 +187,29 @@ def queue_plain(area: Area, content_type: int, content: bytes) -> None:
         area.out_high = end
 
 
+def seal_first(area: Area, length: int, sequence: int) -> None:
+    """Seal the `length` bytes of application data that stand where the content of the first record
+    of an empty queue belongs. `sequence` is that of the core."""
+    words = area.words
+    block = area.bytes
+    last = _CONTENT + length
+    block[last] = c.APPLICATION_DATA
+    last += 1
+    end = last + TAG
+    header = HEADERS[length] if length < SHORT else protected_header(length)
+    block[OUT:_CONTENT] = header
+    area.sealer.encrypt_into(  # type: ignore[union-attr]
+        (area.write_iv ^ sequence).to_bytes(12, "big"),
+        block[_CONTENT:last],
+        header,
+        block[_CONTENT:end],
+    )
+    words[WRITE_SEQ] = sequence + 1
+    if area.run:
+        words[RUN] = area.run = 0
+    area.out_end = area.out_high = end
+
+
 def seal_in_place(area: Area, content_type: int, length: int) -> None:
     """Seal the `length` bytes of content that stand a header's length behind the queue's end.
 
@@ -187,7 +221,7 @@ def seal_in_place(area: Area, content_type: int, length: int) -> None:
     last = content + length
     end = last + 1 + TAG
     block[last] = content_type
-    header = (_PROTECTED | end - content).to_bytes(HEADER, "big")
+    header = protected_header(length)
     block[start:content] = header
     words = area.words
     sequence = words[WRITE_SEQ]
@@ -227,10 +261,10 @@ def queue_application_data(area: Area, view: memoryview) -> int:
                 break
             send_key_update(area)
             continue
-        count = min(len(view) - taken, MAX_PLAINTEXT, room - _OVERHEAD)
+        count = min(len(view) - taken, MAX_PLAINTEXT, room - OVERHEAD)
         if count <= 0:
             break
-        make_out_room(area, count + _OVERHEAD)
+        make_out_room(area, count + OVERHEAD)
         place = area.out_end + HEADER
         area.bytes[place : place + count] = view[taken : taken + count]
         seal_in_place(area, c.APPLICATION_DATA, count)
