@@ -127,6 +127,17 @@ def test_names_times_constraints_are_bounded():
     assert answer == Refusal.X509_CHAIN_TOO_LARGE
 
 
+def test_a_spent_search_tries_no_other_path():
+    root = authority("root")
+    bases = [x509.DNSName(f"{i}.example") for i in range(600)]
+    tight = authority("middle", root, permitted=bases)
+    loose = authority("middle", root)
+    own = leaf(loose, san=[x509.DNSName("599.example")] * 28)
+    chain = [own.der, tight.der, loose.der]
+    assert chains.verify(chain, load(root), NOW) == Refusal.X509_CHAIN_TOO_LARGE
+    assert isinstance(chains.verify([own.der, loose.der], load(root), NOW), chains.Verified)
+
+
 # What is told of several faults.
 
 
