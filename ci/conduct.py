@@ -175,7 +175,7 @@ def _merge(run: Run, progress: Progress, stop: Stop) -> None:
         run.merges.append(m)
         log = run.output.shards / f"merge-{harness}.log"
         command = run.options.command(harness)
-        merge.prepare(m, log, run.output.scratch, command, run.output.findings(harness))
+        merge.prepare(m, log, run.output.root, command, run.output.findings(harness))
         if m.job is not None:
             jobs.append(m.job)
     run_all(jobs, run.options.jobs, stop, LEAVES_OUT)

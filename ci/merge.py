@@ -7,12 +7,13 @@ merge did not end well, every input is kept instead. Nothing that was found is l
 """
 
 import hashlib
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from ci import libfuzzer
-from ci.process import Job
+from ci.process import ROOT, Job
 
 # Merging runs each input once or twice under instrumentation, in milliseconds; this is for one that
 # hangs.
@@ -74,20 +75,32 @@ def content(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def prepare(merge: Merge, log: Path, scratch: Path, command: list[str], findings: Path) -> None:
-    """Lay the committed inputs down and make the job that adds to them, if there is anything."""
+def prepare(merge: Merge, log: Path, root: Path, command: list[str], findings: Path) -> None:
+    """Lay the committed inputs down and make the job that adds to them, if there is anything.
+
+    libFuzzer's shell does not quote, so the job runs in the output folder and is given paths from
+    there: a space in the name of a folder above would otherwise cut its arguments in two.
+    """
     merge.merged.mkdir(parents=True)
     for file in files(merge.committed):
         shutil.copyfile(file, merge.merged / file.name)
     merge.found = sum(len(files(source)) for source in merge.sources)
     if merge.found:
+        scratch = root / "scratch"
+        here = [path.relative_to(root) for path in (merge.merged, *merge.sources, scratch)]
+        path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         merge.job = Job(
-            [*command, *libfuzzer.merge_arguments(merge.merged, merge.sources, scratch)],
+            [*command, *libfuzzer.merge_arguments(here[0], here[1:-1], here[-1])],
             log,
             LIMIT + LIMIT_AN_INPUT * merge.found,
             # A known finding must not end the merge. Its control file is left behind when the merge
             # is killed, so it goes where we clear up.
-            {"RESIDUE_FINDINGS": str(findings), "TMPDIR": str(scratch)},
+            {
+                "RESIDUE_FINDINGS": str(findings),
+                "TMPDIR": str(here[-1]),
+                "PYTHONPATH": os.pathsep.join(path),
+            },
+            cwd=root,
         )
 
 

@@ -22,6 +22,7 @@ def merged(tmp_path, behaviour, limit=merge.LIMIT):
     (two / "3").write_bytes(b"c")
     (two / "4").write_bytes(b"b")
     m = Merge("hello", committed, [one, two], tmp_path / "merged", tmp_path / "new")
+    (tmp_path / "scratch").mkdir()
     command = [sys.executable, str(FAKE), behaviour]
     merge.prepare(m, tmp_path / "log", tmp_path, command, tmp_path / "findings")
     m.job.limit = limit
