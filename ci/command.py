@@ -48,6 +48,11 @@ COMMANDS = {
         "the lying client against any TLS server",
         "residue play 127.0.0.1:4433 --suite handshake --ca identities/ca.pem",
     ),
+    "mutate": Command(
+        "ci.mutate",
+        "mutate the engine, and list what no test notices",
+        "residue mutate engine/pool.py --jobs 2",
+    ),
     "doctor": Command(
         "ci.doctor", "what is installed, what is missing, what that switches off", "residue doctor"
     ),
@@ -64,6 +69,9 @@ COMMANDS = {
     ),
     "bench memory": Command(
         "bench.memory", "resident memory a connection", "residue bench memory --count 10000"
+    ),
+    "bench secrets": Command(
+        "bench.secrets", "copies of secrets that ended connections left", "residue bench secrets"
     ),
 }
 

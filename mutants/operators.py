@@ -91,7 +91,7 @@ def arguments_swapped(node: cst.Call) -> Iterator[cst.CSTNode]:
 
 
 def slice_off_by_one(node: cst.Slice) -> Iterator[cst.CSTNode]:
-    """`view[a:b]` to `a + 1`, `a - 1`, `b + 1` and `b - 1`; a bound that is not there to 1 or -1."""
+    """`view[a:b]` to `a + 1`, `a - 1`, `b + 1`, `b - 1`; a bound that is not there to 1 or -1."""
     for name in ("lower", "upper"):
         bound = getattr(node, name)
         if bound is None:

@@ -29,8 +29,21 @@ from mutants.verdicts import Mutant, Unmutable
 _HARMLESS = {"staticmethod", "classmethod"}
 
 
-def mutate(file: str, source: str) -> tuple[str, list[Mutant]]:
-    """The file with all of its mutants behind switches, and their descriptions in order."""
+_PLANTED = """
+
+def _planted(*args: object, **kwargs: object) -> None:
+    raise AssertionError("planted")
+
+
+"""
+
+
+def mutate(file: str, source: str, only: frozenset[str] | None = None) -> tuple[str, list[Mutant]]:
+    """The file with all of its mutants behind switches, and their descriptions in order.
+
+    `only` names the functions to mutate; a mutant's number is the same without it. Each mutated
+    function also gets a planted mutant, which is not in the list: it only raises.
+    """
     operators.install()
     module, mutations, classes, functions = file_mutation.create_mutations(file, source)
     positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
@@ -45,6 +58,8 @@ def mutate(file: str, source: str) -> tuple[str, list[Mutant]]:
         function = mutation.contained_by_top_level_function
         if function not in owners:
             continue  # a class body, or a nested class: mutmut leaves those out as well
+        if only is not None and owners[function][1] not in only:
+            continue
         assert isinstance(function, cst.FunctionDef)
         changed = file_mutation.deep_replace(
             function, mutation.original_node, mutation.mutated_node
@@ -73,6 +88,10 @@ def mutate(file: str, source: str) -> tuple[str, list[Mutant]]:
         )
     code = file_mutation.combine_mutations_to_source(module, kept, classes, functions).code
     operators.forget()
+    code += _PLANTED + "".join(
+        f"mutants_{mangled}__mutmut['{mangled}__mutmut_planted'] = _planted\n"
+        for mangled in numbers
+    )
     return code, found
 
 

@@ -149,8 +149,23 @@ def result(row: dict[str, Any]) -> Result:
     return Result(Mutant(**fields), Verdict(row["verdict"]), row["by"], row["seconds"])
 
 
+def merge_parts(reports: Iterable[Report]) -> Report:
+    """The results of different files, or of a shard's part of each, as one."""
+    total = Report()
+    for report in reports:
+        total.made.update(report.made)
+        total.due += report.due
+        total.unmutable.update(report.unmutable)
+        total.results += report.results
+        total.seconds += report.seconds
+    return total
+
+
 def merge(reports: Iterable[Report]) -> Report:
-    """The shards' results as one; MergeError when they are not of the same code."""
+    """The results of all the shards as one; MergeError when they are not of the same code.
+
+    All of a file's mutants are due then, so that a shard that is missing does not add up.
+    """
     total = Report()
     known: dict[str, Result] = {}
     for report in reports:

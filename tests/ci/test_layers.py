@@ -28,7 +28,7 @@ PACKAGES = {
     "peers/liar": {"cryptography"},
     "servers": {"cryptography"},
     "harnesses": {"cryptography", "atheris"},
-    "mutants": {"libcst", "mutmut"},
+    "mutants": {"libcst", "mutmut", "pytest", "_pytest", "hypothesis"},
     "ci": {"coverage", "cryptography"},
 }
 

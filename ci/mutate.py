@@ -1,0 +1,286 @@
+"""`residue mutate`: the mutants of some files, and which of them no test notices."""
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ci import mutation, output
+from ci.campaign import positive
+from ci.exits import Exit, Interrupted, Untrusted, UsageError
+from ci.mutation import Asked, Judged, Settings
+from ci.process import ROOT, Stop
+from ci.progress import PLAIN_EVERY, TERMINAL_EVERY, clock
+from harnesses import HARNESSES
+from mutants import ledger, verdicts
+from mutants.ledger import Settled
+from mutants.verdicts import Report, Verdict
+
+DEFAULT = ("engine/pool.py", "engine/copies.py")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `residue mutate`."""
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help=f"files or folders (default: {' '.join(DEFAULT)})"
+    )
+    parser.add_argument(
+        "--function", action="append", metavar="F", help="only this one, as Pool.lease (repeatable)"
+    )
+    parser.add_argument(
+        "--shard", type=shard, default=(1, 1), metavar="K/N", help="the K-th of N parts of the work"
+    )
+    parser.add_argument("--jobs", type=positive, default=2, metavar="N", help="default 2")
+    parser.add_argument("--json", metavar="FILE", help="write the results there")
+    parser.add_argument(
+        "--by",
+        choices=["tests", "corpus"],
+        default="tests",
+        help="what may kill: the tests (default), or the committed inputs and nothing else",
+    )
+    parser.add_argument(
+        "--hunt",
+        type=positive,
+        metavar="SECONDS",
+        help="then give each survivor to the fuzzer, for as long",
+    )
+    parser.add_argument(
+        "--merge",
+        action="store_true",
+        help="PATHs are results of the shards: merge and judge them, and run nothing",
+    )
+
+
+def shard(text: str) -> tuple[int, int]:
+    """K/N with K from 1 to N."""
+    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not K/N with K from 1 to N")
+    return int(match[1]), int(match[2])
+
+
+def engine_files(paths: Sequence[str], root: Path = ROOT) -> list[str]:
+    """The Python files that the paths name, relative to the checkout."""
+    found: list[str] = []
+    for path in paths:
+        given = Path(path) if Path(path).is_absolute() else Path.cwd() / path
+        if not given.exists():
+            given = root / path
+        files = sorted(given.rglob("*.py")) if given.is_dir() else [given]
+        for file in files:
+            try:
+                name = file.resolve().relative_to(root).as_posix()
+            except ValueError:
+                raise UsageError(f"{path} is not in {root.name}") from None
+            if not file.is_file() or not name.startswith("engine/") or file.suffix != ".py":
+                raise UsageError(f"{path}: only files of engine/ are mutated")
+            found.append(name)
+    return list(dict.fromkeys(found))
+
+
+class Progress:
+    """One moving line on a terminal, plain lines elsewhere."""
+
+    def __init__(self) -> None:
+        self.terminal = sys.stderr.isatty()
+        self.next = 0.0
+        self.begun = time.monotonic()
+        self.file = ""
+
+    def __call__(self, file: str, judged: int, due: int, left: int) -> None:
+        """So many judged of so many, of which nothing killed so many."""
+        now = time.monotonic()
+        if file != self.file:
+            self.file, self.begun = file, now
+        if now < self.next or not judged:
+            return
+        self.next = now + (TERMINAL_EVERY if self.terminal else PLAIN_EVERY)
+        rate = judged / max(now - self.begun, 0.1)
+        text = f"{file} {judged}/{due} | {left} survived | {rate:.1f}/s"
+        text += f" | {clock((due - judged) / rate)} left"
+        sys.stderr.write(f"\r\x1b[K{text}" if self.terminal else text + "\n")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """What comes next begins a line of its own."""
+        if self.terminal:
+            sys.stderr.write("\r\x1b[K")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `residue mutate`."""
+    settings = mutation.read_settings()
+    try:
+        entries = ledger.load()
+    except ledger.LedgerError as error:
+        raise UsageError(str(error)) from None
+    if args.merge:
+        return _merge(args, entries, settings)
+    files = engine_files(args.paths or DEFAULT)
+    out = output.make(None, "mutate")
+    answers: list[Judged] = []
+    progress = Progress()
+    begun = time.monotonic()
+    with Stop() as stop:
+        for file in files:
+            if stop:
+                break
+            asked = Asked(
+                file,
+                out.root / file.replace("/", "-").removesuffix(".py"),
+                args.jobs,
+                only=frozenset(args.function) if args.function else None,
+                shard=args.shard,
+                corpus=HARNESSES if args.by == "corpus" else None,
+            )
+            answers.append(mutation.judge(asked, settings, stop, progress))
+            progress.end()
+        report = verdicts.merge_parts([answer.report for answer in answers])
+        report.seconds = time.monotonic() - begun
+        report.write(out.root / "results.json")
+        if args.json:
+            report.write(Path(args.json))
+        mutants = [mutant for answer in answers for mutant in answer.mutants]
+        settled = ledger.settle(entries, mutants, report.results)
+        if args.by == "corpus":
+            _print_corpus(report, answers)
+            code = int(Exit.CLEAN)
+        else:
+            whole = args.shard == (1, 1) and not args.function
+            code = judge_and_print(report, settled, settings, whole)
+        if args.hunt and not stop and settled.left:
+            _hunt(args, settings, stop, out.root, settled)
+    if stop:
+        raise Interrupted
+    if not report.due:
+        raise Untrusted("there is no mutant to run: is the function's name as Class.method?")
+    _trust(report)
+    return code
+
+
+def _trust(report: Report) -> None:
+    if not report.adds_up():
+        counted = sum(report.counts().values())
+        raise Untrusted(f"the counts do not add up: {counted} verdicts for {report.due} mutants")
+    if report.counts()[Verdict.NOT_RUN] == report.due:
+        raise Untrusted("no test ran any of the mutants")
+
+
+def _merge(args: argparse.Namespace, entries: tuple[ledger.Entry, ...], settings: Settings) -> int:
+    if not args.paths:
+        raise UsageError("--merge needs the results of the shards")
+    try:
+        report = verdicts.merge([verdicts.read(Path(path)) for path in args.paths])
+    except verdicts.MergeError as error:
+        raise UsageError(str(error)) from None
+    if args.json:
+        report.write(Path(args.json))
+    mutants = [result.mutant for result in report.results]
+    code = judge_and_print(report, ledger.settle(entries, mutants, report.results), settings, True)
+    _trust(report)
+    return code
+
+
+def judge_and_print(report: Report, settled: Settled, settings: Settings, whole: bool) -> int:
+    """Everything a person needs to know, and the exit code."""
+    red = [f"the ledger: {line}" for line in settled.stale]
+    for result in settled.left:
+        print(f"\n{describe(result)}")
+    for verdict in (Verdict.TIMED_OUT, Verdict.CRASHED):
+        for row in report.of(verdict):
+            print(f"\n{describe(row)}")
+    print(f"\n{table(report, settled)}\n")
+    for file, entry in report.unmutable.items():
+        print(f"{file}: {entry.count} of {entry.statements} statements get no mutants", end="")
+        print(f" ({entry.percent:.0f}%)")
+        for what, line, count in entry.places:
+            print(f"  {count:4d}  line {line}: {what}")
+    if len(settled.left) > settings.numbers["survivors"]:
+        red.append(f"{len(settled.left)} mutants that nothing kills and nobody argues")
+    crashed = report.counts()[Verdict.CRASHED]
+    if crashed > settings.numbers["crashed"]:
+        red.append(f"{crashed} mutants crashed")
+    for file, made in report.made.items() if whole else ():
+        argued = sum(entry.file == file for entry in settled.argued.values())
+        if made and 100.0 * argued / made > settings.numbers["argued_percent"]:
+            red.append(f"{file}: {argued} of {made} mutants are in the ledger, which is too many")
+    print(f"{clock(report.seconds)}, {report.due / max(report.seconds, 0.1):.1f} mutants a second")
+    for reason in red:
+        print(f"RED: {reason}")
+    return Exit.FOUND if red else Exit.CLEAN
+
+
+def describe(result: verdicts.Result) -> str:
+    """One mutant, with its diff."""
+    mutant = result.mutant
+    return (
+        f"{result.verdict}: {mutant.file}:{mutant.line} {mutant.function} ({mutant.operator})"
+        f"\n  {mutant.name}\n" + "\n".join(f"  {line}" for line in mutant.diff.splitlines())
+    )
+
+
+def table(report: Report, settled: Settled) -> str:
+    """The counts by file and verdict; `argued` is a part of `survived` and `not run`."""
+    columns = [*Verdict, "argued", "all", "score"]
+    rows = [["file", *map(str, columns)]]
+    files = list(report.made)
+    for file in [*files, *(["all"] if len(files) > 1 else [])]:
+        counts = report.counts(None if file == "all" else file)
+        spared = sum(
+            result.mutant.name in settled.argued
+            for result in report.results
+            if file in ("all", result.mutant.file)
+        )
+        every = sum(counts.values())
+        detected = counts[Verdict.KILLED] + counts[Verdict.TIMED_OUT]
+        score = f"{100.0 * detected / (every - spared):.1f}%" if every > spared else "-"
+        rows.append([file, *(str(counts[v]) for v in Verdict), str(spared), str(every), score])
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if at else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+
+
+def _print_corpus(report: Report, answers: list[Judged]) -> None:
+    killers: dict[str, int] = {}
+    for answer in answers:
+        for names in answer.killers.values():
+            for name in names:
+                killers[name] = killers.get(name, 0) + 1
+    idle = set.intersection(*(set(answer.idle) for answer in answers)) if answers else set()
+    print(f"\n{table(report, Settled())}\n")
+    print("what the committed inputs kill with no other test; what they do not is in results.json")
+    for name, count in sorted(killers.items(), key=lambda item: (-item[1], item[0]))[:20]:
+        print(f"  {count:5d}  {name}")
+    print(f"{len(idle)} inputs kill none of these mutants:")
+    for name in sorted(idle):
+        print(f"         {name}")
+
+
+def _hunt(
+    args: argparse.Namespace, settings: Settings, stop: Stop, out: Path, settled: Settled
+) -> None:
+    """Original against mutant on the same bytes, for each survivor in turn."""
+    by_file: dict[str, list[str]] = {}
+    for result in settled.left:
+        by_file.setdefault(result.mutant.file, []).append(result.mutant.name)
+    for file, names in by_file.items():
+        folder = out / f"hunt-{Path(file).stem}"
+        asked = Asked(
+            file, folder, 1, corpus=HARNESSES, names=frozenset(names), hunt=float(args.hunt)
+        )
+        print(f"hunting {len(names)} survivors of {file}, {args.hunt} s each")
+        answer = mutation.judge(asked, settings, stop, lambda *_: None)
+        for name in names:
+            found = answer.found.get(name)
+            if found is None:
+                print(f"  {name}: no input told it from the original")
+            else:
+                print(f"  {name}: {found['harness']} {found['original']} -> {found['mutant']}")
+                print(f"    residue promote {found['file']} --harness {found['harness']}")

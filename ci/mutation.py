@@ -1,0 +1,193 @@
+"""Mutants of some files, judged: staged, run in a child, and read back (`residue mutate`, `gate`).
+
+Which tests may kill the mutants of a file is a table in setup.cfg, because the tests must be
+quick: a mutant that nothing kills costs all of them.
+"""
+
+import configparser
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ci.exits import Untrusted, UsageError
+from ci.process import ROOT, Stop, reap, signal_group, spawn
+from mutants.verdicts import Mutant, Report, Result, Verdict
+
+TICK = 0.2
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The sections [mutation] and [gate] of setup.cfg."""
+
+    tests: dict[str, tuple[str, ...]]
+    leave_out: tuple[str, ...]
+    numbers: dict[str, float]
+
+    def of(self, file: str) -> tuple[str, ...]:
+        """The test files that may kill mutants of a file; every engine test without a row."""
+        return self.tests.get(file, ("tests/engine",))
+
+
+def read_settings(path: Path = ROOT / "setup.cfg") -> Settings:
+    """The settings; UsageError for a row that names no file, since it would run nothing."""
+    config = configparser.ConfigParser()
+    config.read(path, encoding="utf-8")
+    try:
+        section = config["mutation"]
+        table: dict[str, tuple[str, ...]] = {}
+        for line in filter(None, section["tests"].splitlines()):
+            file, _, names = line.partition("=")
+            rows = tuple(f"tests/engine/{name}.py" for name in names.split())
+            table[file.strip()] = rows
+            for named in (file.strip(), *rows):
+                if not (path.parent / named).is_file():
+                    raise UsageError(f"setup.cfg [mutation] tests: there is no {named}")
+        leave_out = tuple(filter(None, section["leave_out"].splitlines()))
+        numbers = {key: float(value) for key, value in config["gate"].items()}
+    except (KeyError, ValueError) as error:
+        raise UsageError(f"setup.cfg [mutation] or [gate]: {error}") from None
+    return Settings(table, leave_out, numbers)
+
+
+@dataclass
+class Asked:
+    """One file's run: what is to be judged, by which tests or inputs, and where."""
+
+    file: str
+    folder: Path
+    jobs: int
+    only: frozenset[str] | None = None
+    """The functions to mutate; all without it."""
+    shard: tuple[int, int] = (1, 1)
+    corpus: tuple[str, ...] | None = None
+    """Harnesses whose committed inputs take the tests' place."""
+    names: frozenset[str] | None = None
+    hunt: float = 0.0
+    root: Path = ROOT
+
+
+@dataclass
+class Judged:
+    """What became of it."""
+
+    report: Report
+    mutants: tuple[Mutant, ...]
+    killers: dict[str, list[str]] = field(default_factory=dict)
+    """For each mutant everything that was seen to kill it."""
+    idle: list[str] = field(default_factory=list)
+    """Tests or inputs that killed nothing."""
+    found: dict[str, dict[str, str] | None] = field(default_factory=dict)
+    """What a hunt came back with, by mutant."""
+
+
+Show = Callable[[str, int, int, int], None]
+
+
+def judge(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged:
+    """Stage a file, judge its mutants, and take the copy away again; Untrusted when a check that
+    comes first fails, or when the driver ends before it is done."""
+    # Here and not above: mutmut is an extra, and the rest of `residue` does without it.
+    from mutants import stage as staging
+    from mutants import survey
+    from mutants.drive import lines
+    from mutants.loop import Limits
+
+    begun = time.monotonic()
+    source = (asked.root / asked.file).read_text(encoding="utf-8")
+    asked.folder.mkdir(parents=True)
+    tree = asked.folder / "tree"
+    stage = staging.stage(tree, [asked.file], asked.only, asked.root)
+    step, of = asked.shard
+    chosen = [m for m in stage.mutants if asked.names is None or m.name in asked.names]
+    due = [mutant.name for mutant in chosen[step - 1 :: of]]
+    report = Report(made={asked.file: len(stage.mutants)}, due=len(due))
+    answer = Judged(report, stage.mutants)
+    at_import: frozenset[str] = frozenset()
+    if due:
+        job, out = asked.folder / "job.json", asked.folder / "out.jsonl"
+        staging.write_job(
+            stage,
+            job,
+            out,
+            names=due,
+            jobs=asked.jobs,
+            limits=Limits(),
+            tests=settings.of(asked.file),
+            leave_out=settings.leave_out,
+            corpus=asked.corpus,
+            beyond=0.5 if asked.corpus is not None and not asked.hunt else 0.0,
+            hunt=asked.hunt,
+        )
+        at_import = _drive(asked, answer, (job, out), staging.environment(), stop, show, lines)
+    if stop:
+        _rest_not_run(answer, due)
+    report.unmutable[asked.file] = survey.unmutable(source, at_import)
+    report.seconds = time.monotonic() - begun
+    shutil.rmtree(tree, ignore_errors=True)
+    return answer
+
+
+def _drive(
+    asked: Asked,
+    answer: Judged,
+    files: tuple[Path, Path],
+    environment: dict[str, str],
+    stop: Stop,
+    show: Show,
+    lines: Callable[[Path], Iterable[dict[str, Any]]],
+) -> frozenset[str]:
+    job, out = files
+    log = asked.folder / "log"
+    argv = [sys.executable, "-m", "mutants.drive", str(job)]
+    child = spawn(argv, log, environment, asked.folder / "tree")
+    try:
+        while child.poll() is None and not stop:
+            time.sleep(TICK)
+            said = [line for line in lines(out) if "verdict" in line]
+            left = sum(line["verdict"] == Verdict.SURVIVED for line in said)
+            show(asked.file, len(said), answer.report.due, left)
+    finally:
+        signal_group(child, 15)  # type: ignore[arg-type]
+        reap(child, 1.0)
+    return _read(asked, answer, list(lines(out)), stop, log)
+
+
+def _read(
+    asked: Asked, answer: Judged, said: list[dict[str, Any]], stop: Stop, log: Path
+) -> frozenset[str]:
+    known = {mutant.name: mutant for mutant in answer.mutants}
+    at_import: frozenset[str] = frozenset()
+    done = False
+    for line in said:
+        if "untrusted" in line:
+            raise Untrusted(f"{asked.file}: {line['untrusted']}")
+        if "at_import" in line:
+            at_import = frozenset(name.rpartition(".")[2] for name in line["at_import"])
+        elif "found" in line:
+            answer.found[line["name"]] = line["found"]
+        elif "verdict" in line:
+            killers = list(line["killers"])
+            answer.killers[line["name"]] = killers
+            verdict, by = Verdict(line["verdict"]), killers[0] if killers else ""
+            row = Result(known[line["name"]], verdict, by, line["seconds"])
+            answer.report.results.append(row)
+        elif "done" in line:
+            done = True
+            answer.idle = [name for name in line["checks"] if not line["kills"].get(name)]
+    if not done and not stop:
+        raise Untrusted(f"{asked.file}: the driver ended before it was done; its log: {log}")
+    return at_import
+
+
+def _rest_not_run(answer: Judged, names: Sequence[str]) -> None:
+    """An interrupted run: what was due and has no verdict was not run, and is counted as that."""
+    known = {mutant.name: mutant for mutant in answer.mutants}
+    have = {result.mutant.name for result in answer.report.results}
+    answer.report.results += [
+        Result(known[name], Verdict.NOT_RUN) for name in names if name not in have
+    ]

@@ -1,0 +1,102 @@
+"""The staged copy: a tree under build/ where mutants are made and run, and nothing else is.
+
+mutmut's own folder is called mutants/, as ours is; it is never made. A mutated file takes the
+place of the original in the copy, whose every import is checked to be of the copy
+(mutants/drive.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mutants import plants, survey
+from mutants.loop import Limits
+from mutants.verdicts import Mutant
+
+# Everything that a test may import or read. What is not here (build/ above all) is not copied.
+FOLDERS = ("engine", "harnesses", "peers", "mutants", "tests", "corpus")
+FILES = ("setup.cfg", "pyproject.toml")
+ENVIRONMENT = {
+    "CI": "true",
+    "HYPOTHESIS_PROFILE": "mutation",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A staged copy and the mutants of the files in it."""
+
+    root: Path
+    mutants: tuple[Mutant, ...]
+
+    @property
+    def files(self) -> list[str]:
+        """The files that have mutants."""
+        return list(dict.fromkeys(mutant.file for mutant in self.mutants))
+
+
+def copy(dest: Path, root: Path = plants.ROOT) -> Path:
+    """A clean copy of what tests need at `dest`, which must not be there yet."""
+    dest.mkdir(parents=True)
+    plants.copy(dest, root=root, folders=FOLDERS)
+    for file in FILES:
+        shutil.copy2(root / file, dest / file)
+    return dest
+
+
+def stage(
+    dest: Path, files: Iterable[str], only: frozenset[str] | None = None, root: Path = plants.ROOT
+) -> Stage:
+    """A copy in which the files have all of their mutants behind switches."""
+    copy(dest, root)
+    mutants: list[Mutant] = []
+    for file in files:
+        code, made = survey.mutate(file, (dest / file).read_text(encoding="utf-8"), only)
+        if made:
+            (dest / file).write_text(code, encoding="utf-8")
+            mutants += made
+    return Stage(dest, tuple(mutants))
+
+
+def write_job(
+    stage: Stage,
+    path: Path,
+    out: Path,
+    *,
+    names: Sequence[str],
+    jobs: int,
+    limits: Limits,
+    tests: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
+    corpus: Sequence[str] | None = None,
+    beyond: float = 0.0,
+    hunt: float = 0.0,
+) -> None:
+    """What mutants.drive is to do, for which there is nothing but this file."""
+    job = {
+        "out": str(out),
+        "files": stage.files,
+        "mutants": list(names),
+        "jobs": jobs,
+        "limits": asdict(limits),
+        "tests": list(tests),
+        "leave_out": list(leave_out),
+        "corpus": None if corpus is None else list(corpus),
+        "beyond": beyond,
+        "hunt": hunt,
+        "proposals": str(out.parent / "proposals"),
+    }
+    path.write_text(json.dumps(job, indent=1), encoding="utf-8")
+
+
+def environment() -> dict[str, str]:
+    """What a driver is started with, so that every run is alike."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MUTANT_UNDER_TEST")}
+    return {**kept, **ENVIRONMENT}
