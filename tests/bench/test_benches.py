@@ -7,12 +7,13 @@ from types import ModuleType
 
 import pytest
 
-from bench import handshake, memory, peers, records
+from bench import handshake, memory, peers, records, secrets
 
 TINY = {
     "handshake": (handshake, ["--rounds", "2", "--count", "2"]),
     "records": (records, ["--rounds", "2", "--count", "20"]),
     "memory": (memory, ["--count", "6"]),
+    "secrets": (secrets, ["--count", "1"]),
 }
 
 
