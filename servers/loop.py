@@ -20,8 +20,8 @@ from servers.signals import Signals
 from servers.transfer import Application, Transfer
 
 EVENTS = 256
-SPEAK_MS = 600
-STOP_MS = 1000
+SPEAK_MS = 900
+STOP_MS = 1200
 STOP_LINGER_MS = 300
 """A stop ends within two seconds: so long for saying close_notify, so long for peers to take it,
 and the rest for closing what is left and wiping the engine, on a busy machine."""
@@ -122,6 +122,10 @@ class Loop:
         self._stop_by = now + STOP_MS
         self.front.close()
         self.sessions.linger = STOP_LINGER_MS
+        with self._log.together():
+            self._say_goodbye(now)
+
+    def _say_goodbye(self, now: int) -> None:
         for stage in (QUEUED, HANDSHAKE):
             while (slot := self.table.first(stage)) >= 0:
                 self.sessions.end(slot, "shutdown", now)

@@ -220,8 +220,9 @@ class Sessions:
         older = [
             slot for slot in table.slots(OPEN) if engine.peer_verified(slot) not in (0, generation)
         ]
-        for slot in older:
-            self.conclude(slot, "revoked", now)
+        with self._log.together():
+            for slot in older:
+                self.conclude(slot, "revoked", now)
 
     def conclude(self, slot: int, reason: str, now: int) -> None:
         """End an established or failed connection: what is left to say is said first."""
@@ -273,7 +274,7 @@ class Sessions:
             self._broken.add(slot)
 
     def _close(self, slot: int) -> None:
-        self._watch(slot, 0)
+        # Nothing else holds the socket, so closing it takes it out of the epoll too (epoll(7)).
         sockets.close(self._table.fd[slot])
         self._table.remove(slot, reusable=slot not in self._broken)
 

@@ -59,8 +59,9 @@ def _listen(address: str, port: int, *, only_v6: bool) -> socket.socket:
 
 def shut_write(fd: int) -> None:
     """Send the peer our end of the stream (FIN), and go on reading."""
-    # A socket object for the one call that has no form for a descriptor; it lets go at once.
-    handle = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=fd)
+    # A socket object for the one call that has no form for a descriptor; it lets go at once. The
+    # bare type, because the usual one asks the kernel what kind of socket it was given.
+    handle = socket.SocketType(socket.AF_INET, socket.SOCK_STREAM, 0, fd)
     try:
         with contextlib.suppress(OSError):
             handle.shutdown(socket.SHUT_WR)

@@ -199,7 +199,9 @@ class Client:
 
     def pull(self) -> None:
         """Wait for bytes of the server, and hand them to TLS."""
-        self._inside.until(lambda: select.select([self.plain], [], [], 0)[0])
+        waiting = select.poll()
+        waiting.register(self.plain, select.POLLIN)
+        self._inside.until(lambda: waiting.poll(0))
         piece = self.plain.recv(1 << 16)
         if piece:
             self._incoming.write(piece)

@@ -5,6 +5,7 @@ import signal
 
 from engine import Engine, Event
 from servers.connections import HANDSHAKE, OPEN, QUEUED
+from servers.loop import SPEAK_MS, STOP_MS
 from tests.servers.inside import Client
 
 
@@ -300,7 +301,9 @@ def test_a_stop_gives_up_when_its_time_is_over(start):
     inside.signals.ask_stop()
     inside.turn()
     assert not inside.loop.over()
-    inside.clock.now += 1_000
+    inside.clock.now += STOP_MS - 1
+    assert not inside.loop.over()
+    inside.clock.now += 1
     assert inside.loop.over()
     client.plain.close()
 
@@ -308,10 +311,10 @@ def test_a_stop_gives_up_when_its_time_is_over(start):
 def test_a_stop_that_cannot_tell_everybody_in_time_closes_the_rest(start):
     inside = start()
     clients = [inside.connect() for _ in range(3)]
-    reads = iter([0, 800])
+    reads = iter([0, SPEAK_MS + 1])
     real = inside.clock.monotonic_ms
     inside.signals.ask_stop()
-    inside.clock.monotonic_ms = lambda: real() + next(reads, 800)
+    inside.clock.monotonic_ms = lambda: real() + next(reads, SPEAK_MS + 1)
     inside.loop._obey(real())
     del inside.clock.monotonic_ms
     assert inside.loop.table.count[OPEN] == 2
