@@ -22,18 +22,26 @@ from peers.liar import proofs
 _Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 
 
-def believable(chain: Sequence[bytes], roots: Sequence[x509.Certificate], now: int) -> bool:
-    """Whether a path leads from the first certificate to a root at this time (Unix seconds)."""
+def doubt(chain: Sequence[bytes], roots: Sequence[x509.Certificate], now: int) -> str:
+    """Why no path leads from the first certificate to a root at this time (Unix seconds), or "" """
     try:
         leaf, *others = (x509.load_der_x509_certificate(der) for der in chain)
+    except ValueError:
+        return "a certificate does not parse"
+    try:
         # The library reads names when they are asked for, and refuses some only then.
         leaf.subject, leaf.issuer  # noqa: B018
     except ValueError:
-        return False
+        return "a name of the leaf does not parse"
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
-    if not (_in_time(leaf, moment) and _for_clients(leaf) and _signs(leaf)):
-        return False
-    return _climbs(leaf, tuple(others), tuple(roots), moment)
+    if not _in_time(leaf, moment):
+        return "the leaf is outside its validity"
+    try:
+        if not (_for_clients(leaf) and _signs(leaf)):
+            return "the leaf is not for clients"
+    except ValueError:
+        return "an extension of the leaf does not parse"
+    return "" if _climbs(leaf, tuple(others), tuple(roots), moment) else "no path to a root"
 
 
 def holds_key(leaf: bytes, scheme: int, covered: bytes, signature: bytes) -> bool:

@@ -39,7 +39,7 @@ from peers.liar.client import Client
 from peers.liar.wire import message, u16, vec16
 
 from . import fixtures
-from .belief import believable, holds_key
+from .belief import doubt, holds_key
 from .build_identity import CLIENT_ROOT, MIDDLE, client
 from .oracles import Broken, check_memory, check_work, one_in
 from .resign import resigned
@@ -119,10 +119,11 @@ def _handle(engine: Engine, area: Area, body: bytes, data: bytes, settings: int)
             raise Broken("proof", "a client with no certificate is accepted")
         return "waiting"
     chain = _chain(body)
-    if words[STATE] != WAIT_CERTIFICATE_VERIFY or not believable(
-        chain, ROOTS, fixtures.NOW_MS // 1000
-    ):
-        raise Broken("proof", "a chain is accepted that is not to be believed")
+    reason = doubt(chain, ROOTS, fixtures.NOW_MS // 1000)
+    if reason:
+        raise Broken("proof", f"a chain is accepted, and {reason}")
+    if words[STATE] != WAIT_CERTIFICATE_VERIFY:
+        raise Broken("proof", "a client with a certificate need not prove it")
     covered = hashlib.sha256(BEFORE + whole).digest()
     verify = _verify(data, settings, covered)
     refusal = clients.on_certificate_verify(area, memoryview(message(c.CERTIFICATE_VERIFY, verify)))

@@ -19,6 +19,7 @@ import importlib.util
 import json
 import os
 import pkgutil
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from types import TracebackType
 from . import HARNESSES
 
 FRAMES = 3
+NUMBERS = re.compile("[0-9a-f]*[0-9][0-9a-f]*")
 # Block moves, and what a connection says of itself: a few branches each, which the oracles take
 # dozens of times after every call, and always the same ones. Counting them costs a third.
 PLAIN = ("engine.base", "engine.copies", "engine.readings")
@@ -36,7 +38,8 @@ DEFAULTS = {"-timeout": "10", "-rss_limit_mb": "1024"}
 
 
 def signature(error: BaseException) -> dict[str, object]:
-    """What makes two findings the same: the oracle, the kind, and the last frames of our own code.
+    """What makes two findings the same: the oracle and what it says with its numbers left out, the
+    exception's kind, and the last frames of our own code.
 
     An oracle that reports an exception raises `from` it; then the frames are the cause's, which is
     where the bug is.
@@ -44,6 +47,7 @@ def signature(error: BaseException) -> dict[str, object]:
     cause = error.__cause__ or error
     return {
         "oracle": getattr(error, "oracle", None),
+        "says": NUMBERS.sub("N", getattr(error, "detail", "")),
         "kind": type(cause).__name__,
         "frames": _frames(cause.__traceback__)[-FRAMES:],
     }

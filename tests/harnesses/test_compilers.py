@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from engine import codepoints as c
 from harnesses import fixtures, ticket_rules
-from harnesses.belief import believable, holds_key
+from harnesses.belief import doubt, holds_key
 from harnesses.build_identity import CLIENT_ROOT, MIDDLE, client
 from harnesses.clientauth import ROOTS
 from harnesses.flight import ESTABLISHED, ITEMS, RECORDS, Kind, build, compile_flight, items
@@ -122,21 +122,21 @@ def test_no_strict_prefix_of_a_tickets_plaintext_is_one() -> None:
 
 def test_a_chain_is_believed_when_each_link_holds() -> None:
     below = make([], issuer=MIDDLE, usage="client", label="below")
-    assert believable([client("p256").der], ROOTS, NOW_S)
-    assert believable([below.der, MIDDLE.der], ROOTS, NOW_S)
-    assert not believable([below.der], ROOTS, NOW_S)
-    assert not believable([client("p256").der], ROOTS, NOW_S * 2)
-    assert not believable([client("p256").der[:-1]], ROOTS, NOW_S)
+    assert doubt([client("p256").der], ROOTS, NOW_S) == ""
+    assert doubt([below.der, MIDDLE.der], ROOTS, NOW_S) == ""
+    assert doubt([below.der], ROOTS, NOW_S) == "no path to a root"
+    assert doubt([client("p256").der], ROOTS, NOW_S * 2) == "the leaf is outside its validity"
+    assert doubt([client("p256").der[:-1]], ROOTS, NOW_S) == "a certificate does not parse"
     stranger = make([], issuer=authority("nobody"), usage="client", label="stranger")
-    assert not believable([stranger.der], ROOTS, NOW_S)
+    assert doubt([stranger.der], ROOTS, NOW_S) == "no path to a root"
     server = make([], issuer=CLIENT_ROOT, usage="server", label="server")
-    assert not believable([server.der], ROOTS, NOW_S)
+    assert doubt([server.der], ROOTS, NOW_S) == "the leaf is not for clients"
 
 
 def test_a_leaf_that_issues_is_not_believed() -> None:
     leaf = client("p256")
     below = make([], issuer=leaf, usage="client", label="below a leaf")
-    assert not believable([below.der, leaf.der], ROOTS, NOW_S)
+    assert doubt([below.der, leaf.der], ROOTS, NOW_S) == "no path to a root"
 
 
 @pytest.mark.parametrize("kind", ["p256", "p384", "ed25519", "rsa2048"])

@@ -32,23 +32,30 @@ def caught(text: str) -> Exception:
 
 
 def test_a_finding_is_known_by_its_oracle_its_kind_and_where_the_cause_is() -> None:
-    assert run.signature(caught("a")) == {
+    assert run.signature(caught("12 bytes of state 0f3c")) == {
         "oracle": "raised",
+        "says": "N bytes of state N",
         "kind": "ValueError",
         "frames": ["test_run.py:caught", "test_run.py:deeper"],
     }
-    assert run.signature(caught("a")) == run.signature(caught("b"))
+    assert run.signature(caught("9 bytes")) == run.signature(caught("10 bytes"))
+    assert run.signature(caught("9 bytes")) != run.signature(caught("9 lines"))
 
 
 def test_an_exception_that_no_oracle_reported_has_a_signature_too() -> None:
     error = KeyError("x")
-    assert run.signature(error) == {"oracle": None, "kind": "KeyError", "frames": []}
+    assert run.signature(error) == {
+        "oracle": None,
+        "says": "",
+        "kind": "KeyError",
+        "frames": [],
+    }
 
 
 def test_a_finding_is_saved_once_for_its_signature(tmp_path: Path) -> None:
     folder = tmp_path / "findings"
     assert run.save(folder, "hello", b"first", caught("a"))
-    assert not run.save(folder, "hello", b"second", caught("b"))
+    assert not run.save(folder, "hello", b"second", caught("a"))
     assert run.save(folder, "server", b"third", caught("a"))
     reports = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     assert sorted(report["harness"] for report in reports) == ["hello", "server"]
