@@ -53,6 +53,11 @@ COMMANDS = {
         "mutate the engine, and list what no test notices",
         "residue mutate engine/pool.py --jobs 2",
     ),
+    "gate": Command(
+        "ci.gate",
+        "what a change touches: its mutants, its catalogue entries, the corpus, a short fuzz",
+        "residue gate --since main",
+    ),
     "doctor": Command(
         "ci.doctor", "what is installed, what is missing, what that switches off", "residue doctor"
     ),

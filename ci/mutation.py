@@ -20,6 +20,10 @@ from mutants.verdicts import Mutant, Report, Result, Verdict
 TICK = 0.2
 
 
+class NotClean(Untrusted):
+    """A test fails with no mutant: a finding for the gate, and no ground to judge mutants on."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The sections [mutation] and [gate] of setup.cfg."""
@@ -68,6 +72,12 @@ class Asked:
     """Harnesses whose committed inputs take the tests' place."""
     names: frozenset[str] | None = None
     hunt: float = 0.0
+    extra: dict[str, str] = field(default_factory=dict)
+    """Test files that are put into the copy, by name."""
+    last: tuple[str, ...] = ()
+    """Tests of those files: only what they run is judged, and they come after all the others."""
+    seconds: float | None = None
+    """How long it may take; what is not judged by then is left out."""
     root: Path = ROOT
 
 
@@ -102,6 +112,8 @@ def judge(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged:
     asked.folder.mkdir(parents=True)
     tree = asked.folder / "tree"
     stage = staging.stage(tree, [asked.file], asked.only, asked.root)
+    for name, text in asked.extra.items():
+        (tree / name).write_text(text, encoding="utf-8")
     step, of = asked.shard
     chosen = [m for m in stage.mutants if asked.names is None or m.name in asked.names]
     due = [mutant.name for mutant in chosen[step - 1 :: of]]
@@ -117,7 +129,8 @@ def judge(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged:
             names=due,
             jobs=asked.jobs,
             limits=Limits(),
-            tests=settings.of(asked.file),
+            tests=[*settings.of(asked.file), *dict.fromkeys(n.split("::")[0] for n in asked.last)],
+            last=asked.last,
             leave_out=settings.leave_out,
             corpus=asked.corpus,
             beyond=0.5 if asked.corpus is not None and not asked.hunt else 0.0,
@@ -145,8 +158,9 @@ def _drive(
     log = asked.folder / "log"
     argv = [sys.executable, "-m", "mutants.drive", str(job)]
     child = spawn(argv, log, environment, asked.folder / "tree")
+    until = time.monotonic() + (asked.seconds if asked.seconds is not None else float("inf"))
     try:
-        while child.poll() is None and not stop:
+        while child.poll() is None and not stop and time.monotonic() < until:
             time.sleep(TICK)
             said = [line for line in lines(out) if "verdict" in line]
             left = sum(line["verdict"] == Verdict.SURVIVED for line in said)
@@ -165,9 +179,12 @@ def _read(
     done = False
     for line in said:
         if "untrusted" in line:
-            raise Untrusted(f"{asked.file}: {line['untrusted']}")
+            kind = NotClean if line.get("clean") is False else Untrusted
+            raise kind(f"{asked.file}: {line['untrusted']}")
         if "at_import" in line:
             at_import = frozenset(name.rpartition(".")[2] for name in line["at_import"])
+        elif "due" in line:
+            answer.report.due = line["due"]
         elif "found" in line:
             answer.found[line["name"]] = line["found"]
         elif "verdict" in line:
@@ -179,7 +196,7 @@ def _read(
         elif "done" in line:
             done = True
             answer.idle = [name for name in line["checks"] if not line["kills"].get(name)]
-    if not done and not stop:
+    if not done and not stop and asked.seconds is None:
         raise Untrusted(f"{asked.file}: the driver ended before it was done; its log: {log}")
     return at_import
 

@@ -24,7 +24,7 @@ from mutmut.configuration import config
 from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 
-from mutants.loop import CLEAN, Judged, Limits, Loop, NotClean, Suite
+from mutants.loop import CLEAN, Judged, Limits, Loop, NotClean, Suite, TestFails
 from mutants.survey import function_of
 
 # Not Phase.shrink: a mutant is killed by the first example that fails, not by the smallest.
@@ -40,8 +40,14 @@ settings.register_profile(
 class Tests:
     """The tests that pytest collected, run by its own protocol."""
 
-    def __init__(self, items: list[pytest.Item]) -> None:
-        self.items = {item.nodeid: item for item in items}
+    def __init__(self, items: list[pytest.Item], last: list[str]) -> None:
+        files = {node.split("::")[0] for node in last}
+        self.items = {
+            item.nodeid: item
+            for item in items
+            if item.nodeid.split("::")[0] not in files or item.nodeid.partition("[")[0] in last
+        }
+        self.last = frozenset(n for n in self.items if n.partition("[")[0] in last)
         self.names = list(self.items)
         # pytest's own account of a failure reads and parses the sources on the way, and those of
         # mutated files are long: a kill would take a second instead of a tenth.
@@ -127,12 +133,14 @@ class _Plugin:
             self.say(untrusted=f"{session.testsfailed} test files cannot be collected")
             self.code = 1
         else:
-            self.code = _drive(Tests(session.items), self.job, self.say)
+            self.code = _drive(Tests(session.items, self.job["last"]), self.job, self.say)
         return True
 
 
 def _drive(suite: Suite, job: dict[str, Any], say: Callable[..., None]) -> int:
-    loop = Loop(suite, job["jobs"], Limits(**job["limits"]), job["beyond"])
+    last: frozenset[str] = getattr(suite, "last", frozenset())
+    loop = Loop(suite, job["jobs"], Limits(**job["limits"]), job["beyond"], last)
+    names = job["mutants"]
 
     def tell(judged: Judged) -> None:
         say(
@@ -145,9 +153,12 @@ def _drive(suite: Suite, job: dict[str, Any], say: Callable[..., None]) -> int:
     try:
         loop.prepare()
         function = loop.plant(dict.fromkeys(map(function_of, job["mutants"])))
+        if last:
+            names = [name for name in names if loop.concerns_last(name)]
+        say(due=len(names))
         say(clean=len(suite.names), planted=function, cpu=round(sum(loop.clean.cpu.values()), 2))
     except NotClean as error:
-        say(untrusted=str(error))
+        say(untrusted=str(error), clean=not isinstance(error, TestFails))
         return 1
     if job["hunt"]:
         from mutants.hunt import hunt
@@ -157,8 +168,8 @@ def _drive(suite: Suite, job: dict[str, Any], say: Callable[..., None]) -> int:
         for name in job["mutants"]:
             say(name=name, found=hunt(loop, suite.inputs, name, job["hunt"], folder))
     else:
-        loop.judge(job["mutants"], tell)
-    say(done=len(job["mutants"]), kills=dict(loop.kills), checks=suite.names)
+        loop.judge(names, tell)
+    say(done=len(names), kills=dict(loop.kills), checks=suite.names)
     return 0
 
 

@@ -12,7 +12,7 @@ cover the next mutant that happens to look alike.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -120,7 +120,7 @@ def settle(
     return settled
 
 
-def orphans(entries: Iterable[Entry], functions: dict[str, Collection[str]]) -> list[str]:
+def orphans(entries: Iterable[Entry], functions: Mapping[str, Collection[str]]) -> list[str]:
     """Entries for a function that its file does not have, which no run would ever look at."""
     return [
         f"stale: {entry.file} has no {entry.function}: {entry}"

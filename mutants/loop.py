@@ -53,6 +53,10 @@ class NotClean(Exception):
     """The tests fail with no mutant, in a fork, or do not fail with a planted one."""
 
 
+class TestFails(NotClean):
+    """The first of these: it is the tree that is wrong, and not the run."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """How much longer than in the clean run a mutant may take, in seconds of each kind."""
@@ -96,13 +100,22 @@ class _Child:
 class Loop:
     """Judges mutants over one suite, `jobs` at a time."""
 
-    def __init__(self, suite: Suite, jobs: int, limits: Limits, beyond: float = 0.0) -> None:
+    def __init__(
+        self,
+        suite: Suite,
+        jobs: int,
+        limits: Limits,
+        beyond: float = 0.0,
+        last: frozenset[str] = frozenset(),
+    ) -> None:
         """`beyond`: seconds a child goes on after its first kill, through checks that have killed
-        nothing yet. It is how the inputs that kill nothing are told from those not asked."""
+        nothing yet. It is how the inputs that kill nothing are told from those not asked. `last`:
+        checks to be run when no other has killed."""
         self.suite = suite
         self.jobs = jobs
         self.limits = limits
         self.beyond = beyond
+        self.last = last
         self.clean = Clean()
         self.kills: Counter[str] = Counter()
         self._of_function: dict[str, Counter[str]] = {}
@@ -121,7 +134,7 @@ class Loop:
             wrong = self.suite.run(name, following)
             self.clean.cpu[name] = time.process_time() - before
             if wrong:
-                raise NotClean(f"{name} fails with no mutant: {wrong}")
+                raise TestFails(f"{name} fails with no mutant: {wrong}")
             for function in state()._stats:
                 users.setdefault(function, []).append(name)
             state()._stats.clear()
@@ -189,7 +202,11 @@ class Loop:
         if self.beyond:
             return sorted(users, key=lambda check: (self.kills[check], self.clean.cpu[check]))
         before = self._of_function.get(function, Counter())
-        return sorted(users, key=lambda check: -before[check])
+        return sorted(users, key=lambda check: (check in self.last, -before[check]))
+
+    def concerns_last(self, name: str) -> bool:
+        """Whether one of the checks that come last runs a mutant's function."""
+        return not self.last.isdisjoint(self.clean.users.get(function_of(name), ()))
 
     def _alone(self, name: str, checks: Sequence[str], times: float = 4.0) -> Judged:
         child = self._start(name, checks, times)

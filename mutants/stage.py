@@ -78,6 +78,7 @@ def write_job(
     corpus: Sequence[str] | None = None,
     beyond: float = 0.0,
     hunt: float = 0.0,
+    last: Sequence[str] = (),
 ) -> None:
     """What mutants.drive is to do, for which there is nothing but this file."""
     job = {
@@ -91,6 +92,7 @@ def write_job(
         "corpus": None if corpus is None else list(corpus),
         "beyond": beyond,
         "hunt": hunt,
+        "last": list(last),
         "proposals": str(out.parent / "proposals"),
     }
     path.write_text(json.dumps(job, indent=1), encoding="utf-8")

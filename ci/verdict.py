@@ -1,0 +1,185 @@
+"""What the gate found, and the forms it is told in: a table, Markdown, annotations, JSON, SARIF."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+# SARIF 2.1.0, which code hosts show beside the lines of a change.
+SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+RULES = {
+    "survivor": "A mutant of a changed function that no test kills and the ledger does not argue",
+    "decision": "A decision of the catalogue whose bug nothing sees any more",
+    "lost": "A deleted test that alone saw a bug",
+    "ledger": "An argument of the ledger that does not hold",
+    "crashed": "A mutant that crashed",
+    "tests": "A test that fails with no mutant",
+    "corpus": "A committed input whose outcome is not the committed one",
+    "fuzz": "A finding of the fuzzer",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One red thing: its rule, where, in a line, and at length."""
+
+    rule: str
+    message: str
+    file: str = ""
+    line: int = 1
+    detail: str = ""
+    on_change: bool = False
+    """Whether the line is one that the change touched."""
+
+
+@dataclass
+class Stage:
+    """One line of the gate's table."""
+
+    name: str
+    did: str
+    red: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Verdict:
+    """Everything that the gate has to say."""
+
+    since: str
+    base: str
+    stages: list[Stage] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[tuple[str, list[str]]] = field(default_factory=list)
+    """Headed lists to read that are not red: deleted tests, argued survivors, time-outs."""
+    untrusted: list[str] = field(default_factory=list)
+
+    def note(self, head: str, lines: list[str]) -> None:
+        """Add a list, unless it is empty."""
+        if lines:
+            self.notes.append((head, lines))
+
+    def as_data(self) -> dict[str, Any]:
+        """For a program."""
+        return {
+            "since": self.since,
+            "base": self.base,
+            "stages": [vars(stage) for stage in self.stages],
+            "findings": [vars(finding) for finding in self.findings],
+            "notes": [{"head": head, "lines": lines} for head, lines in self.notes],
+            "untrusted": self.untrusted,
+        }
+
+
+def text(verdict: Verdict) -> str:
+    """For a terminal."""
+    parts = []
+    for finding in verdict.findings:
+        where = f"{finding.file}:{finding.line}: " if finding.file else ""
+        mark = " (a changed line)" if finding.on_change else ""
+        parts.append(f"RED {finding.rule}: {where}{finding.message}{mark}")
+        parts += [f"    {line}" for line in finding.detail.splitlines()]
+    for head, lines in verdict.notes:
+        parts += ["", head, *(f"  {line}" for line in lines)]
+    rows = [("stage", "did", "red", "time")]
+    rows += [(s.name, s.did, str(s.red), f"{s.seconds:.1f} s") for s in verdict.stages]
+    widths = [max(len(row[at]) for row in rows) for at in range(4)]
+    parts.append("")
+    parts += ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+    parts += [f"NOT TO BE TRUSTED: {reason}" for reason in verdict.untrusted]
+    return "\n".join(parts)
+
+
+def markdown(verdict: Verdict) -> str:
+    """For the summary page of a hosted run."""
+    colour = "red" if verdict.findings else "not to be trusted" if verdict.untrusted else "green"
+    parts = [f"## Gate since `{verdict.since}`: {colour}", ""]
+    parts += ["| stage | did | red | time |", "| --- | --- | --- | --- |"]
+    for stage in verdict.stages:
+        parts.append(f"| {stage.name} | {_cell(stage.did)} | {stage.red} | {stage.seconds:.1f} s |")
+    for reason in verdict.untrusted:
+        parts += ["", f"**Not to be trusted:** {reason}"]
+    for finding in verdict.findings:
+        where = f" `{finding.file}:{finding.line}`" if finding.file else ""
+        parts += ["", f"**{finding.rule}**{where}: {finding.message}"]
+        if finding.detail:
+            parts += ["", "```diff", finding.detail, "```"]
+    for head, lines in verdict.notes:
+        parts += ["", f"<details><summary>{head} ({len(lines)})</summary>", ""]
+        parts += [f"- {_cell(line)}" for line in lines] + ["", "</details>"]
+    return "\n".join(parts) + "\n"
+
+
+def _cell(given: str) -> str:
+    return given.replace("|", "\\|").replace("\n", " ")
+
+
+def annotations(verdict: Verdict) -> Iterator[str]:
+    """Workflow commands, which GitHub shows on the lines of a change."""
+    for finding in verdict.findings:
+        place = f"file={_property(finding.file)},line={finding.line}," if finding.file else ""
+        body = finding.message + (f"\n{finding.detail}" if finding.detail else "")
+        yield f"::error {place}title={_property('residue: ' + finding.rule)}::{_data(body)}"
+    for reason in verdict.untrusted:
+        yield f"::error title=residue%3A not to be trusted::{_data(reason)}"
+
+
+def _data(given: str) -> str:
+    return given.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(given: str) -> str:
+    return _data(given).replace(":", "%3A").replace(",", "%2C")
+
+
+def sarif(verdict: Verdict) -> dict[str, Any]:
+    """For a code host's list of findings."""
+    return {
+        "$schema": SARIF,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "residue gate",
+                        "rules": [
+                            {"id": rule, "shortDescription": {"text": says}}
+                            for rule, says in RULES.items()
+                        ],
+                    }
+                },
+                "results": [_result(finding) for finding in verdict.findings],
+            }
+        ],
+    }
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    message = finding.message + (f"\n\n{finding.detail}" if finding.detail else "")
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "level": "error",
+        "message": {"text": message},
+    }
+    if finding.file:
+        result["locations"] = [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": finding.file, "uriBaseId": "%SRCROOT%"},
+                    "region": {"startLine": finding.line},
+                }
+            }
+        ]
+    return result
+
+
+def write(verdict: Verdict, folder: Path) -> None:
+    """gate.json, gate.sarif and gate.md."""
+    for name, content in (
+        ("gate.json", json.dumps(verdict.as_data(), indent=1, ensure_ascii=False) + "\n"),
+        ("gate.sarif", json.dumps(sarif(verdict), indent=1, ensure_ascii=False) + "\n"),
+        ("gate.md", markdown(verdict)),
+    ):
+        (folder / name).write_text(content, encoding="utf-8")
