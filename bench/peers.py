@@ -13,7 +13,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 NAME = "bench.test"
 WHOLE = 65536
@@ -35,21 +35,53 @@ class Identity:
 def identity() -> Identity:
     """A fresh self-signed P-256 leaf for NAME."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
+    names = x509.SubjectAlternativeName([x509.DNSName(NAME)])
+    return _pem(_builder(NAME, NAME, key).add_extension(names, critical=False), key, key)
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A root that signs clients, and one client that it signed."""
+
+    root: bytes
+    client: Identity
+
+
+def authority() -> Authority:
+    """A P-256 root and a P-256 leaf under it, as a fleet of devices has."""
+    root_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    constraints = x509.BasicConstraints(ca=True, path_length=None)
+    purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
+    root = _builder("bench root", "bench root", root_key).add_extension(constraints, critical=True)
+    leaf = _builder("bench client", "bench root", key).add_extension(purpose, critical=False)
+    return Authority(_pem(root, root_key, root_key).chain, _pem(leaf, key, root_key))
+
+
+def _builder(
+    subject: str, issuer: str, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    subject_name, issuer_name = (
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in (subject, issuer)
+    )
     now = datetime.datetime.now(datetime.UTC)
-    leaf = (
+    return (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(subject_name)
+        .issuer_name(issuer_name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=30))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
-        .sign(key, hashes.SHA256())
     )
+
+
+def _pem(
+    builder: x509.CertificateBuilder,
+    key: ec.EllipticCurvePrivateKey,
+    signer: ec.EllipticCurvePrivateKey,
+) -> Identity:
     return Identity(
-        leaf.public_bytes(serialization.Encoding.PEM),
+        builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
         key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -58,24 +90,39 @@ def identity() -> Identity:
     )
 
 
-def server_context(shown: Identity, tickets: int = 0) -> ssl.SSLContext:
-    """`ssl` as the server. It sends two tickets when it is not told otherwise; the engine none."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.num_tickets = tickets
+def _load(context: ssl.SSLContext, shown: Identity) -> None:
+    """`ssl` reads chains and keys from files alone."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "identity.pem")
         path.write_bytes(shown.chain + shown.key)
         context.load_cert_chain(path)
+
+
+def server_context(
+    shown: Identity, tickets: int = 0, clients: bytes | None = None
+) -> ssl.SSLContext:
+    """`ssl` as the server. It sends two tickets when it is not told otherwise; the engine none.
+
+    With `clients`, the root of theirs, each must show a certificate.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = tickets
+    _load(context, shown)
+    if clients is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cadata=clients.decode("ascii"))
     return context
 
 
-def client_context() -> ssl.SSLContext:
+def client_context(shown: Identity | None = None) -> ssl.SSLContext:
     """The client of every bench. It judges no chain: its work is not what is measured."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.minimum_version = ssl.TLSVersion.TLSv1_3
+    if shown is not None:
+        _load(context, shown)
     return context
 
 
@@ -84,10 +131,12 @@ class Client:
 
     __slots__ = ("incoming", "outgoing", "tls")
 
-    def __init__(self, context: ssl.SSLContext) -> None:
+    def __init__(self, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> None:
         self.incoming = ssl.MemoryBIO()
         self.outgoing = ssl.MemoryBIO()
-        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname=NAME)
+        self.tls = context.wrap_bio(
+            self.incoming, self.outgoing, server_hostname=NAME, session=session
+        )
 
     def hello(self) -> bytes:
         """The first flight."""
@@ -132,6 +181,14 @@ class Client:
         """The record that carries `data`."""
         self.tls.write(data)
         return self.outgoing.read()
+
+    def session(self, tickets: bytes) -> ssl.SSLSession:
+        """The session that the tickets open again."""
+        self.opened(tickets)
+        session = self.tls.session
+        if session is None or not session.has_ticket:
+            raise Untrusted("no ticket came")
+        return session
 
     def suite(self) -> str:
         """The name of the suite in use."""

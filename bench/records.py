@@ -52,8 +52,7 @@ def by_engine(fixture: Fixture, size: int, resting: int | None) -> Turn:
         raise peers.Untrusted(f"the engine is {engine.event(0).value}")
     fixture.suites.add(client.suite())
     data = os.urandom(size)
-    plain = bytearray(LARGE)
-    plain_view = memoryview(plain)
+    plain = memoryview(bytearray(LARGE))
     feed, recv, send, take = engine.feed, engine.recv, engine.send, engine.take
 
     answer = memoryview(bytearray(_batch(size) * (size + 32) + _ROOM))
@@ -64,7 +63,7 @@ def by_engine(fixture: Fixture, size: int, resting: int | None) -> Turn:
         start = clock.now()
         for record in records:
             feed(0, record)
-            send(0, plain_view[: recv(0, plain)])
+            send(0, plain[: recv(0, plain)])
             at += take(0, answer[at:])
         spent = clock.now() - start
         _compare(client, bytes(answer[:at]), data, count)

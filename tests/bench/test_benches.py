@@ -96,6 +96,26 @@ def test_memory_goes_through_every_phase_with_two_areas(tmp_path: Path) -> None:
     assert rows[4]["holding"] == 2
 
 
+def test_memory_weighs_the_echo_server_too(tmp_path: Path) -> None:
+    """Over real sockets, the same phases."""
+    target = tmp_path / "result.json"
+    options = ["--count", "4", "--areas", "2", "--server", "--json", str(target)]
+    assert memory.run(parse(memory, options)) == 0
+    document = json.loads(target.read_text())
+    assert len(document["rows"]) == 6
+    assert document["conditions"]["held"] == "by the echo server"
+
+
+def test_one_kind_of_handshake_alone(tmp_path: Path) -> None:
+    """`--kind` leaves the others out; a resumed one signs nothing, so nothing is checked."""
+    target = tmp_path / "result.json"
+    options = [*TINY["handshake"][1], "--kind", "resumed", "--json", str(target)]
+    assert handshake.run(parse(handshake, options)) == 0
+    rows = json.loads(target.read_text())["rows"]
+    assert {row["handshake"] for row in rows} == {"resumed"}
+    assert [row["server"] for row in rows] == ["ssl", "ssl, no tickets", "engine", "primitives"]
+
+
 @pytest.mark.parametrize("options", [
     ["--count", "2", "--areas", "3"],
     ["--count", "2", "--resting", "3"],
