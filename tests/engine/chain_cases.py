@@ -434,6 +434,22 @@ def _() -> Case:
     return chain(leaf(middle), bytes(data), roots=[root])
 
 
+bad_root(OK, "the root's own signature is with SHA3", digest=hashes.SHA3_256())
+for who, change in (("leaf", under_root), ("intermediate", bad_intermediate)):
+    change(
+        "x509-critical-extension",
+        f"the {who}'s key identifier is critical",
+        key_id=None,
+        extra=[(x509.SubjectKeyIdentifier(b"12345678"), True)],
+    )
+    change(
+        "x509-critical-extension",
+        f"the {who}'s issuer key identifier is critical",
+        issuer_key_id=None,
+        extra=[(x509.AuthorityKeyIdentifier(b"12345678", None, None), True)],
+    )
+
+
 @case("the root's own signature is wrong")
 def _() -> Case:
     root = authority("root")

@@ -37,6 +37,7 @@ CRYPTOGRAPHY = {
         "it asks for no digitalSignature in a client's key usage; TLS 1.3 does (RFC 8446, 4.4.2.2)"
     ),
     "the leaf has no alternative name": WEB + "subjectAltName",
+    "the leaf's key identifier is critical": "it understands it in a leaf; our list does not",
     "the leaf's subject is empty and so are its names": WEB + "subjectAltName",
     "the subject is permitted": WEB + "subjectAltName",
     "the subject's mail address is inside": WEB + "subjectAltName",
