@@ -18,6 +18,7 @@ from typing import Final, Protocol
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
 from engine import codepoints as c
+from engine.layout import MAX_TICKETS
 
 Aead = AESGCM | ChaCha20Poly1305
 Buffer = bytes | bytearray | memoryview
@@ -59,6 +60,8 @@ class HashSuite:
 
     __slots__ = (
         "_context_prefix",
+        "_resumption",
+        "_zeros_keyed",
         "block",
         "derived",
         "empty",
@@ -81,6 +84,10 @@ class HashSuite:
         self.finished = _info(self.size, b"finished")
         self.derived = _info(self.size, b"derived", self.empty)
         self.res_binder = _info(self.size, b"res binder", self.empty)
+        self._resumption = tuple(
+            _info(self.size, b"resumption", bytes([index])) for index in range(MAX_TICKETS)
+        )
+        self._zeros_keyed = self.keyed(self.zeros)
         # Without a pre-shared key the early secret is a constant (§7.1).
         self.no_psk = self.keyed(mac(self.early(self.zeros), self.derived))
         self._context_prefix: dict[bytes, bytes] = {
@@ -110,11 +117,11 @@ class HashSuite:
 
     def early(self, psk: Buffer) -> "Pads":
         """The early secret of a pre-shared key (§7.1)."""
-        return self.keyed(mac(self.keyed(self.zeros), psk))
+        return self.keyed(mac(self._zeros_keyed, psk))
 
     def resumption_psk(self, resumption_master: "Pads", index: int) -> bytes:
         """The PSK of a connection's ticket number `index`, which is also its nonce (§4.6.1)."""
-        return mac(resumption_master, _info(self.size, b"resumption", bytes([index])))
+        return mac(resumption_master, self._resumption[index])
 
     def finished_mac(self, finished_key: Buffer, transcript: bytes) -> bytes:
         """verify_data of a Finished (§4.4.4)."""

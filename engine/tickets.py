@@ -100,7 +100,11 @@ _AAD_VERSION = bytes([_VERSION])
 _SUBKEY_INFO = b"cancho tls ticket v1\x01"
 # version, auth, issue, expiry, age_add, suite, length of the PSK
 _HEAD = Struct(">BBQQIHB")
-_NEW_SESSION_TICKET = Struct(">B3sIIBBH")
+_AGE_ADD_AT = 18
+_PSK_AT = _HEAD.size
+# header, lifetime, age_add, length of the nonce, nonce, length of the ticket; behind it the ticket
+# and two bytes of no extensions
+_NEW_SESSION_TICKET = Struct(">II4sBBH")
 _AGE_MODULUS = 1 << 32
 
 
@@ -179,33 +183,10 @@ def checked_settings(count: int, lifetime_s: int) -> tuple[int, int]:
 
 def seal(ticket: Ticket, key_name: bytes, key: Buffer, salt: Buffer) -> bytes:
     """The sealed form of `ticket`. `salt` is 32 bytes that are never used again."""
-    prefix = key_name + bytes(salt)
-    plaintext = bytearray(_HEAD.size)
-    _HEAD.pack_into(
-        plaintext,
-        0,
-        _VERSION,
-        ticket.auth,
-        ticket.issue_ms,
-        ticket.expiry_ms,
-        ticket.age_add,
-        ticket.suite,
-        len(ticket.psk),
-    )
-    # Made to its full length at once: a bytearray that grows leaves a copy of the PSK behind.
-    tail = b"%b%c%b%c%b" % (
-        ticket.fingerprint,
-        len(ticket.server_name),
-        ticket.server_name,
-        len(ticket.alpn),
-        ticket.alpn,
-    )
-    psk_end = _HEAD.size + len(ticket.psk)
-    plaintext.extend(_ZEROS[: len(ticket.psk)] + tail)
-    plaintext[_HEAD.size : psk_end] = ticket.psk
-    sealed = _cipher(key, salt).encrypt(_NONCE, plaintext, _AAD_VERSION + prefix)
-    plaintext[_HEAD.size : psk_end] = _ZEROS[: len(ticket.psk)]
-    return prefix + sealed
+    plaintext = _plaintext(ticket)
+    sealed = _seal(plaintext, key_name, key, salt)
+    plaintext[:] = _ZEROS[: len(plaintext)]
+    return sealed
 
 
 def open_ticket(ring: TicketKeyRing, sealed: Buffer) -> Ticket | int:
@@ -303,13 +284,11 @@ def binder_holds(
     return compare_digest(binder(hash_suite, early, transcript_hash), offered)
 
 
-def new_session_ticket(lifetime_s: int, age_add: int, index: int, sealed: bytes) -> bytes:
+def new_session_ticket(lifetime_s: int, age_add: bytes, index: int, sealed: bytes) -> bytes:
     """The NewSessionTicket message (§4.6.1), without extensions: no early data is offered."""
-    length = 4 + 4 + 2 + 2 + len(sealed) + 2
-    head = _NEW_SESSION_TICKET.pack(
-        c.NEW_SESSION_TICKET, length.to_bytes(3, "big"), lifetime_s, age_add, 1, index, len(sealed)
-    )
-    return head + sealed + b"\0\0"
+    size = len(sealed)
+    head = c.NEW_SESSION_TICKET << 24 | 14 + size
+    return _NEW_SESSION_TICKET.pack(head, lifetime_s, age_add, 1, index, size) + sealed + b"\0\0"
 
 
 def expiry(issue_ms: int, lifetime_ms: int, not_after_ms: int) -> int:
@@ -343,17 +322,57 @@ def issue(
         return []
     hash_suite = SUITES[suite].hash
     master = hash_suite.keyed(secret)
+    # The tickets of a connection differ in their age_add and their PSK alone.
+    blank = bytearray(hash_suite.size)
+    plaintext = _plaintext(
+        Ticket(issue_ms, expiry_ms, 0, suite, blank, fingerprint, server_name, alpn)
+    )
+    psk_end = _PSK_AT + hash_suite.size
     messages = []
     for index in range(count):
-        start = index * ENTROPY_LENGTH
-        age_add_at = start + SALT_LENGTH
-        age_add = int.from_bytes(entropy[age_add_at : age_add_at + AGE_ADD_LENGTH], "big")
-        psk = bytearray(hash_suite.resumption_psk(master, index))
-        ticket = Ticket(issue_ms, expiry_ms, age_add, suite, psk, fingerprint, server_name, alpn)
-        sealed = seal(ticket, key.name, key.secret, entropy[start:age_add_at])
-        ticket.wipe()
+        salt_end = index * ENTROPY_LENGTH + SALT_LENGTH
+        salt = entropy[salt_end - SALT_LENGTH : salt_end]
+        age_add = bytes(entropy[salt_end : salt_end + AGE_ADD_LENGTH])
+        plaintext[_AGE_ADD_AT : _AGE_ADD_AT + AGE_ADD_LENGTH] = age_add
+        plaintext[_PSK_AT:psk_end] = hash_suite.resumption_psk(master, index)
+        sealed = _seal(plaintext, key.name, key.secret, salt)
         messages.append(new_session_ticket(lifetime_s, age_add, index, sealed))
+    plaintext[:] = _ZEROS[: len(plaintext)]
     return messages
+
+
+def _plaintext(ticket: Ticket) -> bytearray:
+    """What is sealed of `ticket`: made to its full length before the PSK is put in, because a
+    bytearray that grows leaves a copy behind."""
+    size = len(ticket.psk)
+    tail = b"%b%b%c%b%c%b" % (
+        _ZEROS[:size],
+        ticket.fingerprint,
+        len(ticket.server_name),
+        ticket.server_name,
+        len(ticket.alpn),
+        ticket.alpn,
+    )
+    plaintext = bytearray(
+        _HEAD.pack(
+            _VERSION,
+            ticket.auth,
+            ticket.issue_ms,
+            ticket.expiry_ms,
+            ticket.age_add,
+            ticket.suite,
+            size,
+        )
+        + tail
+    )
+    plaintext[_PSK_AT : _PSK_AT + size] = ticket.psk
+    return plaintext
+
+
+def _seal(plaintext: bytearray, key_name: bytes, key: Buffer, salt: Buffer) -> bytes:
+    """Key name, salt, and `plaintext` sealed under the subkey of that salt."""
+    prefix = key_name + salt
+    return prefix + _cipher(key, salt).encrypt(_NONCE, plaintext, _AAD_VERSION + prefix)
 
 
 def _parse(plaintext: bytearray) -> Ticket | None:
@@ -361,7 +380,7 @@ def _parse(plaintext: bytearray) -> Ticket | None:
     version, auth, issue_ms, expiry_ms, age_add, suite, psk_length = _HEAD.unpack_from(plaintext)
     if version != _VERSION or suite not in SUITES or psk_length != SUITES[suite].hash.size:
         return None
-    fingerprint_at = _HEAD.size + psk_length
+    fingerprint_at = _PSK_AT + psk_length
     name_at = fingerprint_at + _FINGERPRINT_LENGTH + 1
     # A PSK of 48 bytes in the smallest plaintext: a length may be where no byte is.
     if name_at > len(plaintext):
@@ -374,7 +393,7 @@ def _parse(plaintext: bytearray) -> Ticket | None:
         expiry_ms,
         age_add,
         suite,
-        plaintext[_HEAD.size : fingerprint_at],
+        plaintext[_PSK_AT:fingerprint_at],
         bytes(plaintext[fingerprint_at : name_at - 1]),
         bytes(plaintext[name_at : alpn_at - 1]),
         bytes(plaintext[alpn_at:]),

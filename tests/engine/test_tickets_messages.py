@@ -6,9 +6,11 @@ import hashlib
 import hmac
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine import tickets
 from engine.schedule import SHA256, SHA384, HashSuite
 from engine.ticket_keys import TicketKeyRing
 from engine.tickets import (
@@ -125,7 +127,7 @@ def test_each_ticket_of_a_connection_has_a_psk_of_its_own(hash_suite: HashSuite)
 
 
 def test_a_new_session_ticket_is_encoded_without_extensions() -> None:
-    message = new_session_ticket(3600, 0x01020304, 5, b"ticket")
+    message = new_session_ticket(3600, b"\1\2\3\4", 5, b"ticket")
     assert message.hex() == "04000014" + "00000e10" + "01020304" + "0105" + "0006" + (
         b"ticket".hex() + "0000"
     )
@@ -160,6 +162,26 @@ def test_what_a_ticket_holds_is_what_the_connection_was(suite: int) -> None:
             "name": b"server.example",
             "alpn": b"h2",
         }
+
+
+def test_what_tickets_are_made_from_is_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_from: list[bytearray] = []
+
+    class Cipher:
+        def __init__(self, key: bytes) -> None:
+            self.inner = ChaCha20Poly1305(key)
+
+        def encrypt(self, nonce: bytes, data: bytearray, aad: bytes) -> bytes:
+            made_from.append(data)
+            assert any(data)
+            return self.inner.encrypt(nonce, data, aad)
+
+    monkeypatch.setattr(tickets, "ChaCha20Poly1305", Cipher)
+    issued(3)
+    ticket = tickets.Ticket(1, 2, 3, 0x1301, bytearray(b"p" * 32), LEAF, b"", b"")
+    tickets.seal(ticket, b"n" * 16, KEY, b"s" * 32)
+    assert len(made_from) == 4
+    assert all(data == bytes(len(data)) for data in made_from)
 
 
 def test_an_issued_ticket_resumes() -> None:
