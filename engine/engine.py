@@ -215,13 +215,14 @@ class Engine(Configuration, Readings, Peers):
     def take(self, slot: int, out: bytearray | memoryview) -> int:
         """Move bytes for the peer into `out`; how many. Any split gives the same bytes."""
         area = self._held.get(slot)
-        if area is not None and area.quick and type(out) is memoryview and out.c_contiguous:
+        if area is not None and area.quick:
+            target = out if type(out) is memoryview else _writable(out)
             end = area.out_end
             count = end - OUT
-            if count and count <= len(out):
+            if count and count <= len(target) and target.c_contiguous:
                 block = area.bytes
                 try:
-                    out[:count] = block[OUT:end]
+                    target[:count] = block[OUT:end]
                 except _NOT_BYTES:
                     return self._take_any(slot, _writable(out))
                 copies.clear(block, OUT, end)
@@ -300,13 +301,14 @@ class Engine(Configuration, Readings, Peers):
         after the data that was authenticated before the failure, and never looks like END.
         """
         area = self._held.get(slot)
-        if area is not None and area.quick and type(out) is memoryview and out.c_contiguous:
+        if area is not None and area.quick:
+            target = out if type(out) is memoryview else _writable(out)
             end = area.received_end
             count = end - RECEIVED
-            if count and count <= len(out):
+            if count and count <= len(target) and target.c_contiguous:
                 block = area.bytes
                 try:
-                    out[:count] = block[RECEIVED:end]
+                    target[:count] = block[RECEIVED:end]
                 except _NOT_BYTES:
                     return self._recv_any(slot, _writable(out))
                 copies.clear(block, RECEIVED, area.received_high)
