@@ -152,7 +152,9 @@ def phases(target: Target, count: int, at_once: int) -> list[dict[str, table.Val
 def measure(args: argparse.Namespace) -> table.Result:
     """Start the target, run the phases, stop it."""
     areas: int | None = args.areas
-    at_once: int = min(args.handshakes, areas or args.count)
+    # The server lets no more than half of its areas be in handshakes.
+    room: int = args.count if areas is None else areas // 2 if args.server else areas
+    at_once: int = min(args.handshakes, max(1, room))
     target: Target
     if args.server:
         target = ServerProcess(args.count, areas, at_once)
