@@ -70,8 +70,9 @@ def test_openssl_resumes_its_session(identity, tmp_path):
 
 def test_python_resumes_three_times_from_one_session(identity):
     made = context(identity / "chain.pem")
-    with Server(identity, "--tickets", "1") as server:
+    with Server(identity, "--tickets", "1", "--ticket-lifetime", "77") as server:
         session = visit(server, made)
+        assert session.ticket_lifetime_hint == 77
         for _ in range(3):
             assert visit(server, made, session).has_ticket
         assert verdicts(server, 4) == [("no", "none"), *[("yes", "resumed")] * 3]
