@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.mutants.small_tree import ENGINE, SETTINGS, TESTS, make
 
 from ci import mutate, mutation
 from ci.exits import Exit, Untrusted, UsageError
@@ -15,6 +14,7 @@ from ci.process import ROOT, Stop
 from mutants import ledger, verdicts
 from mutants.ledger import Settled
 from mutants.verdicts import MergeError, Mutant, Report, Result, Verdict
+from tests.mutants.small_tree import ENGINE, SETTINGS, TESTS, make
 
 
 def judge(root: Path, folder: Path, **asked: object) -> Judged:
@@ -104,7 +104,7 @@ def test_tests_that_swallow_the_planted_mutant_are_no_run(tmp_path: Path) -> Non
         "from contextlib import suppress\n\nfrom engine.tiny import double\n\n\n"
         "def test_double():\n    with suppress(Exception):\n        assert double(3) == 6\n"
     )
-    with pytest.raises(Untrusted, match="planted in .*double was not killed: survived"):
+    with pytest.raises(Untrusted, match=r"planted in .*double was not killed: survived"):
         judge(root, tmp_path / "run", only=frozenset({"double"}))
 
 
@@ -113,7 +113,7 @@ def test_a_run_in_which_no_test_runs_anything_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(Untrusted, match="no test runs any function"):
         judge(root, tmp_path / "run", only=frozenset({"nobody_runs"}))
     (root / "tests" / "engine" / "test_tiny.py").write_text("")
-    with pytest.raises(Untrusted, match="there is no test to run|collected nothing"):
+    with pytest.raises(Untrusted, match=r"there is no test to run|collected nothing"):
         judge(root, tmp_path / "again", only=frozenset({"double"}))
 
 
