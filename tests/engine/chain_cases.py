@@ -515,6 +515,15 @@ def _() -> Case:
     return chain(edited(made, root, change), roots=[root])
 
 
+@case("the leaf has a known extension twice", "x509-decode")
+def _() -> Case:
+    root = authority("root")
+    other = x509.UnrecognizedExtension(x509.ObjectIdentifier("2.5.29.99"), b"\x04\x02ab")
+    made = leaf(root, extra=[(other, False)])
+    change = replacing(b"\x06\x03\x55\x1d\x63", b"\x06\x03\x55\x1d\x0e")
+    return chain(edited(made, root, change), roots=[root])
+
+
 @case("the leaf's key usage does not parse", "x509-decode")
 def _() -> Case:
     root = authority("root")

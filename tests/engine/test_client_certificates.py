@@ -139,6 +139,18 @@ def test_the_mode_is_that_of_the_serve() -> None:
     assert unasked.client.request is None
 
 
+def test_a_mode_changed_behind_the_serve_changes_no_verdict() -> None:
+    made = mutual(REQUIRED)
+    strict = Pair(made, 0, client())
+    made.client_auth_mode(OPTIONAL)
+    lax = Pair(made, 1, client())
+    made.client_auth_mode(REQUIRED)
+    lax.establish()
+    made.client_auth_mode(OPTIONAL)
+    strict.greet()
+    strict.fails(strict.client.finish(), "tls-server-client-cert-required", 116, KEY)
+
+
 # The request.
 
 

@@ -147,6 +147,18 @@ def test_a_key_proves_itself_under_the_schemes_that_fit_it_and_no_other(made, sc
         assert answer == Refusal.BAD_CERTIFICATE_VERIFY
 
 
+def test_a_scheme_binds_the_curve_though_the_signature_is_right():
+    content = clientauth.CONTEXT + TRANSCRIPT
+    for made, scheme, digest in (
+        ("P-384", 0x0403, hashes.SHA256()),
+        ("P-256", 0x0503, hashes.SHA384()),
+    ):
+        private = key("leaf", made)
+        proof = Proof(scheme, private.sign(content, ec.ECDSA(digest)))
+        answer = clientauth.check_verify(private.public_key(), made, proof, TRANSCRIPT)
+        assert answer == Refusal.BAD_CERTIFICATE_VERIFY
+
+
 @pytest.mark.parametrize("scheme", [0, 0x0201, 0x0203, 0x0401, 0x0603, 0x0808, 0x0809, 0xFFFF])
 def test_a_scheme_that_was_not_listed_is_told_before_the_signature(scheme):
     public = key("leaf").public_key()
