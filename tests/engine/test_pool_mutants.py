@@ -512,3 +512,45 @@ def test_close_wipes_the_areas_that_were_made_and_reads_no_other(asked: list[int
     asked.clear()
     pool.close()
     assert asked == [AREA_LEN, CORE_LEN, ROOM_LEN]
+
+
+@pytest.mark.parametrize("kind", ["area", "core", "room"])
+def test_close_wipes_every_map_and_closes_those_that_nobody_looks_at(kind: str) -> None:
+    pool = Pool(2, 3)
+    leased(pool, 0)
+    pool.release(0, pool.held[0])
+    leased(pool, 1)
+    maps = {"area": pool._area_map, "core": pool._core_map, "room": pool._room_map}
+    outside = memoryview(maps[kind])
+    made = len(outside) if kind != "area" else AREA_LEN
+    for at in (0, 1, made - 1):
+        outside[at] = 0xFF
+    pool.close()
+    assert not any(outside)
+    outside.release()
+    assert [name for name, memory in maps.items() if not memory.closed] == [kind]
+
+
+def test_every_failed_connections_keys_are_counted() -> None:
+    pool = Pool(4, 4)
+    pool.set_resting(0)
+    for slot in range(4):
+        area = leased(pool, slot, FAILED)
+        area.bytes[KEYS + slot] = 1
+        if slot > 1:
+            pool.release(slot, area)
+    assert pool.residue() == 4
+
+
+def test_bytes_at_the_edges_of_what_is_counted() -> None:
+    pool = Pool(2, 3)
+    rests = leased(pool, 0)
+    leased(pool, 1)
+    pool.settle(0, rests)
+    rests.bytes[CORE_LEN - 1] = 1  # the core's last byte, which is the connection's own
+    assert pool.residue() == 0
+    rests.bytes[CORE_LEN] = rests.bytes[AREA_LEN - 1] = 1
+    assert pool.residue() == 2
+    never = memoryview(pool._area_map)[2 * AREA_LEN :]
+    never[0] = never[AREA_LEN - 1] = 1
+    assert pool.residue() == 4
