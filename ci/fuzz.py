@@ -1,16 +1,47 @@
-"""`residue fuzz HARNESS`: one harness, with everything that a campaign does for all of them."""
+"""`residue fuzz HARNESS`: one harness, with everything that a campaign does for all of them.
+
+`residue fuzz recordings` is no harness of libFuzzer's: it mutates recorded conversations.
+"""
 
 import argparse
 
 from ci import campaign
+from ci.exits import UsageError
+
+RECORDINGS = "recordings"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `residue fuzz`."""
-    parser.add_argument("harness", metavar="HARNESS", help="which harness")
+    parser.add_argument(
+        "harness", metavar="HARNESS", help="which harness, or recordings: recorded conversations"
+    )
     campaign.add_common(parser)
+    # Recordings are counted, and a time alone is another wish than a time by default.
+    parser.set_defaults(seconds=None)
+    parser.add_argument(
+        "--count",
+        type=campaign.positive,
+        metavar="N",
+        help="recordings: so many inputs (default 20,000, or as many as --seconds holds)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=campaign.positive,
+        metavar="N",
+        help="recordings: the same inputs again (default: another each time, which is printed)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue fuzz`."""
+    if args.harness == RECORDINGS:
+        # Here and not above: it imports the engine, which a campaign's process must not.
+        from ci import fuzz_recordings
+
+        return fuzz_recordings.execute(args)
+    if args.count is not None or args.seed is not None:
+        raise UsageError("--count and --seed are for `residue fuzz recordings`")
+    if args.seconds is None:
+        args.seconds = 60
     return campaign.execute("fuzz", args, campaign.known([args.harness]))

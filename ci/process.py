@@ -28,7 +28,8 @@ TICK = 0.1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """In a child: the kernel kills it when its parent is gone."""
     _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     # The supervisor's own handlers do nothing here; the child begins with the defaults.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -49,7 +50,7 @@ def spawn(
             cwd=cwd,
             start_new_session=True,
             # Safe although it runs Python between fork and exec: the supervisor has one thread.
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )
 
 
