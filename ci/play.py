@@ -7,38 +7,57 @@ server must stand as the suite needs it; `--make-identities` writes all that it 
 import argparse
 import ipaddress
 import json
+import math
 import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from ci import identities
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from peers.liar import Credential
 from peers.liar.conversation import Conversation, Setup
-from peers.liar.live import Played, play_batch
+from peers.liar.live import Played, play_one
 from peers.liar.suites import SUITES
 
-WAYS = ("right", "another alert", "another outcome", "hung", "reset", "fault", "not played")
-BATCH = 16
+WAYS = (
+    "right",
+    "another alert",
+    "another outcome",
+    "hung",
+    "reset",
+    "fault",
+    "not played",
+    "not reached",
+)
+TIME_IS_UP = "the time was up"
+MODES = {"optional": 1, "required": 2}
 
 
 @dataclass(frozen=True)
 class Target:
-    """The server, and how it is met."""
+    """The server, how it was set up, and how it is met."""
 
     host: str
     port: int
     setup: Setup
     quiet: float
-    jobs: int
+    #: Options of every client, where the conversation does not say.
+    defaults: Mapping[str, object] = field(default_factory=dict)
+
+    def play(self, conversation: Conversation, until: float) -> Played:
+        """One conversation, unless the time is up."""
+        if time.monotonic() > until:
+            return Played(conversation, "not played", None, TIME_IS_UP)
+        return play_one(conversation, self.host, self.port, self.setup, self.quiet, self.defaults)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,11 +85,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how the server asks for certificates in suite clients (default optional)",
     )
     parser.add_argument(
-        "--seconds", type=float, default=600, metavar="N", help="stop after N s (default 600)"
+        "--tickets",
+        type=int,
+        metavar="N",
+        help="how many tickets the server gives (default 2 in suite tickets, else none)",
+    )
+    parser.add_argument(
+        "--alpn",
+        default="",
+        metavar="P1,P2",
+        help="the server's application protocols, preferred first (default none)",
+    )
+    parser.add_argument(
+        "--seconds", type=positive, default=600, metavar="N", help="stop after N s (default 600)"
     )
     parser.add_argument(
         "--quiet",
-        type=float,
+        type=positive,
         default=0.2,
         metavar="S",
         help="a server that says nothing for S s is taken to wait (default 0.2)",
@@ -86,6 +117,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write the certificates and keys that a server under test needs, and end",
     )
+
+
+def positive(text: str) -> float:
+    """A number of seconds: finite, and more than none."""
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise ValueError
+    return number
 
 
 def run(args: argparse.Namespace) -> int:
@@ -106,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
     played: list[Played] = []
     interrupted = False
     try:
-        for one in _play(chosen, target, args):
+        for one in _play(chosen, target, args.jobs, args.seconds):
             played.append(one)
             _progress(len(played), len(chosen))
     except (Interrupted, KeyboardInterrupt):
@@ -122,11 +161,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def verdict(played: list[Played]) -> Exit:
-    """FOUND when a rule is broken; a run that reached nothing is Untrusted."""
-    reached = [one for one in played if one.what not in ("not played", "not reached")]
-    if not reached:
+    """FOUND when a rule is broken. A run that was cut short, or lost its server, is Untrusted."""
+    if any(one.fault for one in played):
+        return Exit.FOUND
+    lost = sum(one.what == "not reached" for one in played)
+    if lost:
+        raise Untrusted(f"the server could not be reached for {lost} conversations")
+    if any(one.detail == TIME_IS_UP for one in played):
+        raise Untrusted("the time was up before every conversation was played")
+    if all(one.what == "not played" for one in played):
         raise Untrusted("no conversation could be played against this server")
-    return Exit.FOUND if any(one.fault for one in reached) else Exit.CLEAN
+    return Exit.CLEAN
 
 
 def _target(args: argparse.Namespace) -> Target:
@@ -134,17 +179,38 @@ def _target(args: argparse.Namespace) -> Target:
         raise UsageError("which server? residue play HOST:PORT")
     host, _, port = args.target.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
-    if not port.isdigit() or not 1 <= int(port) <= 65_535:
+    if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65_535):
         raise UsageError(f"{args.target} is not HOST:PORT")
-    if args.jobs < 1 or args.seconds <= 0 or args.quiet <= 0:
-        raise UsageError("--jobs, --seconds and --quiet are more than 0")
+    if args.jobs < 1:
+        raise UsageError("--jobs is 1 or more")
     if not args.remote and not _local(host):
         raise UsageError(f"{host} is not this machine; --remote says that you may")
+    return Target(host, int(port), _setup(args), args.quiet, _defaults(args))
+
+
+def _setup(args: argparse.Namespace) -> Setup:
+    """What the caller says of the server. Conversations that need another are not played."""
     setup = SUITES[args.suite].setup
     if args.suite == "clients":
-        mode = 2 if args.client_auth == "required" else 1
-        setup = replace(setup, client_auth=mode, roots=identities.client_roots())
-    return Target(host, int(port), setup, args.quiet, args.jobs)
+        roots = identities.client_roots()
+        setup = replace(setup, client_auth=MODES[args.client_auth], roots=roots)
+    if args.tickets is not None:
+        if args.tickets < 0:
+            raise UsageError("--tickets is 0 or more")
+        setup = replace(setup, tickets=args.tickets)
+    return replace(setup, alpn=tuple(filter(None, args.alpn.split(","))))
+
+
+def _defaults(args: argparse.Namespace) -> dict[str, object]:
+    defaults: dict[str, object] = {}
+    if args.ca:
+        defaults["roots"] = _certificates(args.ca)
+    if args.client_cert:
+        if args.suite == "clients":
+            # A client that must have none would present this one.
+            raise UsageError("suite clients says of each client what it presents")
+        defaults["credential"] = _credential(*args.client_cert)
+    return defaults
 
 
 def _local(host: str) -> bool:
@@ -166,32 +232,18 @@ def _reach(target: Target) -> None:
 
 
 def _play(
-    chosen: list[Conversation], target: Target, args: argparse.Namespace
+    chosen: list[Conversation], target: Target, jobs: int, seconds: float
 ) -> Iterator[Played]:
-    """A batch at a time, so that a time limit ends between two."""
-    defaults: dict[str, object] = {}
-    if args.ca:
-        defaults["roots"] = _roots(args.ca)
-    if args.client_cert:
-        defaults["credential"] = _credential(*args.client_cert)
-    until = time.monotonic() + args.seconds
-    for start in range(0, len(chosen), BATCH):
-        batch = chosen[start : start + BATCH]
-        if time.monotonic() > until:
-            yield from (Played(one, "not played", None, "the time was up") for one in batch)
-            continue
-        yield from play_batch(
-            batch,
-            target.host,
-            target.port,
-            target.setup,
-            quiet=target.quiet,
-            jobs=target.jobs,
-            defaults=defaults,
-        )
+    """A few at a time, in order. What is interrupted is not begun; what is begun ends by itself."""
+    until = time.monotonic() + seconds
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        yield from pool.map(lambda one: target.play(one, until), chosen)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _roots(path: str) -> tuple[x509.Certificate, ...]:
+def _certificates(path: str) -> tuple[x509.Certificate, ...]:
     try:
         return tuple(x509.load_pem_x509_certificates(Path(path).read_bytes()))
     except (OSError, ValueError):
@@ -199,9 +251,7 @@ def _roots(path: str) -> tuple[x509.Certificate, ...]:
 
 
 def _credential(chain: str, key: str) -> Credential:
-    from cryptography.hazmat.primitives.serialization import Encoding
-
-    certificates = _roots(chain)
+    certificates = _certificates(chain)
     try:
         private = load_pem_private_key(Path(key).read_bytes(), None)
     except (OSError, ValueError, TypeError):
@@ -242,7 +292,7 @@ def table(played: list[Played], everything: bool) -> str:
             if one.detail:
                 lines.append(f"  {'':<16} {one.detail}")
     counts = Counter(one.what for one in played)
-    words = ", ".join(f"{counts[way]} {way}" for way in (*WAYS, "not reached") if counts[way])
+    words = ", ".join(f"{counts[way]} {way}" for way in WAYS if counts[way])
     broken = sum(one.fault for one in played)
     lines.append(f"{len(played)} conversations: {words}; {broken} break a rule of the RFC")
     return "\n".join(lines) + "\n"
