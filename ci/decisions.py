@@ -51,16 +51,17 @@ def judge(
     decided: list[Decided] = []
     trials: list[tuple[Plant, _Trial]] = []
     for at, plant in enumerate(entries):
+        try:
+            plants.planted(plant, base)
+        except PlantError as error:
+            decided.append(Decided(plant, Verdict.NOT_RUN, f"stale: {error}"))
+            continue
         blind = {line: answer for line in plant.seen_by if (answer := (answers or {}).get(line))}
         early = _early(blind)
         if early:
             decided.append(Decided(plant, Verdict.NOT_RUN, early))
             continue
-        try:
-            tree = _plant(plant, base, folder / f"plant-{at}")
-        except PlantError as error:
-            decided.append(Decided(plant, Verdict.NOT_RUN, f"stale: {error}"))
-            continue
+        tree = _plant(plant, base, folder / f"plant-{at}")
         trials.append((plant, _Trial(tree, folder / f"plant-{at}.json", list(plant.seen_by))))
     run_all([trial.job(LIMIT) for _, trial in trials], jobs, stop, 1)
     for plant, trial in trials:

@@ -29,6 +29,8 @@ from mutants.verdicts import Verdict as Fate
 REPLAY_LIMIT = 600.0
 # What a campaign does after fuzzing: merging and measuring.
 FUZZ_LIMIT = 240.0
+# Of a list that one bug can make as long as the corpus.
+SHOWN = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -167,10 +169,15 @@ class Gate:
                 return "interrupted"
             raise Untrusted(f"residue replay ended with {job.code}: {_last(errors)}")
         wrong = [row for row in rows if row["wrong"]]
+        # One bug can change every outcome: what is wrong in the same way is one finding.
+        alike: dict[str, list[str]] = {}
         for row in wrong:
-            name = f"corpus/{row['harness']}/{row['file']}"
-            found = row["outcome"] or "no outcome"
-            self.red("corpus", f"{name}: {found}: {row['wrong']}")
+            said = f"{row['outcome'] or 'no outcome'}: {row['wrong']}"
+            alike.setdefault(said, []).append(f"corpus/{row['harness']}/{row['file']}")
+        for said, names in alike.items():
+            more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
+            count = f"{len(names)} inputs" if len(names) > 1 else names[0]
+            self.red("corpus", f"{count}: {said}", detail="\n".join([*names[:SHOWN], *more]))
         return f"{len(rows)} inputs, {len(wrong)} wrong"
 
     def fuzz(self) -> str:
@@ -186,7 +193,10 @@ class Gate:
         job = Job(argv, log, seconds + FUZZ_LIMIT)
         run_all([job], 1, self.stop, 1)
         if job.code == Exit.FOUND:
-            self.red("fuzz", f"see {output.shown(out)}/summary.txt", detail=_last(log, 30))
+            said = _last(log, 1000).partition("\nfinding 1:")
+            told = "".join(said[1:]).partition("new inputs in")[0] or said[0]
+            detail = "\n".join(told.strip().splitlines()[: 4 * SHOWN])
+            self.red("fuzz", f"see {output.shown(out)}/summary.txt", detail=detail)
         elif job.code != Exit.CLEAN and not self.stop:
             raise Untrusted(f"the campaign ended with {job.code}: {_last(log)}")
         return f"{seconds} s of {', '.join(names)}"
@@ -252,7 +262,7 @@ def _line(plant: Plant) -> int:
         source = (ROOT / plant.file).read_text(encoding="utf-8")
     except FileNotFoundError:
         return 1
-    at = source.find(plant.text)
+    at = max(source.find(plant.text), 0)
     return source.count("\n", 0, at + len(plant.text) - len(plant.text.lstrip("\n"))) + 1
 
 
