@@ -1,20 +1,21 @@
 """`residue mutate`: the mutants of some files, and which of them no test notices."""
 
 import argparse
+import json
 import re
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ci import mutation, output
+from ci import decisions, mutation, output
 from ci.campaign import positive
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.mutation import Asked, Judged, Settings
 from ci.process import ROOT, Stop
 from ci.progress import PLAIN_EVERY, TERMINAL_EVERY, clock
 from harnesses import HARNESSES
-from mutants import ledger, verdicts
+from mutants import ledger, plants, verdicts
 from mutants.ledger import Settled
 from mutants.verdicts import Report, Verdict
 
@@ -39,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["tests", "corpus"],
         default="tests",
         help="what may kill: the tests (default), or the committed inputs and nothing else",
+    )
+    parser.add_argument(
+        "--catalogue",
+        action="store_true",
+        help="the hand-written mutants of mutants/catalogue instead, before their own witnesses",
     )
     parser.add_argument(
         "--hunt",
@@ -118,6 +124,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     if args.merge:
         return _merge(args, entries, settings)
+    if args.catalogue:
+        return _catalogue(args)
     files = engine_files(args.paths or DEFAULT)
     out = output.make(None, "mutate")
     answers: list[Judged] = []
@@ -158,6 +166,39 @@ def run(args: argparse.Namespace) -> int:
         raise Untrusted("there is no mutant to run: is the function's name as Class.method?")
     _trust(report)
     return code
+
+
+def _catalogue(args: argparse.Namespace) -> int:
+    """The entries of the files that are named, or all; their verdicts."""
+    try:
+        entries = plants.load_all()
+    except plants.PlantError as error:
+        raise UsageError(str(error)) from None
+    if args.paths:
+        files = set(engine_files(args.paths))
+        entries = tuple(plant for plant in entries if plant.file in files)
+    step, of = args.shard
+    entries = entries[step - 1 :: of]
+    out = output.make(None, "mutate")
+    begun = time.monotonic()
+    with Stop() as stop:
+        decided = decisions.judge(entries, out.scratch, args.jobs, stop)
+    for row in decided:
+        if row.verdict is not Verdict.KILLED:
+            print(f"{row.verdict}: {row.plant.name} ({row.plant.file}): {row.why}")
+            print(f"  rule: {row.plant.rule}")
+    counts = {v: sum(row.verdict is v for row in decided) for v in Verdict}
+    print(f"{len(decided)} entries in {clock(time.monotonic() - begun)}: ", end="")
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    if args.json:
+        rows = [{"name": r.plant.name, "verdict": r.verdict, "why": r.why} for r in decided]
+        Path(args.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    if stop:
+        raise Interrupted
+    if not decided:
+        raise Untrusted("the catalogue has no entry for these files")
+    dead = counts[Verdict.KILLED] + counts[Verdict.TIMED_OUT]
+    return Exit.CLEAN if dead == len(decided) else Exit.FOUND
 
 
 def _trust(report: Report) -> None:

@@ -19,22 +19,13 @@ from typing import Any, TextIO
 
 import pytest
 from _pytest.runner import runtestprotocol
-from hypothesis import Phase, settings
 from mutmut.configuration import config
 from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 
+from mutants import profile
 from mutants.loop import CLEAN, Judged, Limits, Loop, NotClean, Suite, TestFails
 from mutants.survey import function_of
-
-# Not Phase.shrink: a mutant is killed by the first example that fails, not by the smallest.
-settings.register_profile(
-    "mutation",
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=[Phase.explicit, Phase.generate],
-)
 
 
 class Tests:
@@ -97,6 +88,7 @@ def main(path: str) -> int:
     """Do the job that a file describes."""
     job: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     os.environ.pop("PYTHONPATH", None)
+    profile.register()
     with Path(job["out"]).open("a", encoding="utf-8") as out:
         say = partial(_say, out)
         with warnings.catch_warnings():

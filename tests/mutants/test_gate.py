@@ -1,0 +1,311 @@
+"""The gate's parts: what a change touches, the catalogue's verdicts, and how it is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ci import changes, decisions, gate, lost, verdict
+from ci.changes import Change
+from ci.command import main
+from ci.exits import Exit, Untrusted, UsageError
+from ci.process import ROOT, Stop
+from ci.verdict import Finding, Stage
+from mutants.plants import Plant
+from mutants.verdicts import Verdict
+from tests.mutants.small_tree import ENGINE, TESTS, make
+
+TEST = "tests/engine/test_tiny.py"
+PLANTS = """
+[[plant]]
+name = "one"
+file = "engine/tiny.py"
+text = "x + x"
+replacement = "x"
+rule = "twice"
+seen_by = ["test tests/engine/test_tiny.py::test_double"]
+"""
+
+
+def git(root: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=root, capture_output=True, check=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A checkout on a branch whose main has the small tree."""
+    root = make(tmp_path / "repo")
+    (root / "mutants").unlink()
+    (root / "mutants" / "catalogue").mkdir(parents=True)
+    (root / "mutants" / "catalogue" / "a.toml").write_text(PLANTS)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "start")
+    git(root, "checkout", "-q", "-b", "topic")
+    return root
+
+
+def edit(root: Path, name: str, old: str, new: str) -> None:
+    text = (root / name).read_text()
+    assert text.count(old) == 1
+    (root / name).write_text(text.replace(old, new))
+
+
+# -- what a change touches --------------------------------------------------------------------
+
+
+def test_nothing_changed_is_nothing(repo: Path) -> None:
+    change = changes.since("main", repo)
+    assert change == Change(git(repo, "rev-parse", "main").strip())
+
+
+@pytest.mark.parametrize("how", ["unstaged", "staged", "committed"])
+def test_a_changed_function_is_found_wherever_the_change_is(how: str, repo: Path) -> None:
+    edit(repo, "engine/tiny.py", "x > 3", "x > 4")
+    if how != "unstaged":
+        git(repo, "add", "-A")
+    if how == "committed":
+        git(repo, "commit", "-q", "-m", "more")
+    change = changes.since("main", repo)
+    assert change.functions == {"engine/tiny.py": frozenset({"slack"})}
+    (line,) = change.lines["engine/tiny.py"]
+    assert (repo / "engine/tiny.py").read_text().splitlines()[line - 1].strip() == "return x > 4"
+    assert change.tables == set() and change.engine == ["engine/tiny.py"]
+
+
+def test_what_main_did_meanwhile_is_no_part_of_the_change(repo: Path) -> None:
+    git(repo, "checkout", "-q", "main")
+    edit(repo, "engine/tiny.py", "x > 3", "x > 4")
+    git(repo, "commit", "-q", "-a", "-m", "main moves on")
+    git(repo, "checkout", "-q", "topic")
+    assert changes.since("main", repo).files == {}
+
+
+def test_an_untracked_file_is_all_new(repo: Path) -> None:
+    (repo / "engine" / "new.py").write_text("class A:\n    def f(self):\n        return 1\n")
+    change = changes.since("main", repo)
+    assert change.files == {"engine/new.py": "A"}
+    assert change.functions == {"engine/new.py": frozenset({"A.f"})}
+
+
+def test_a_deleted_statement_counts_although_it_has_no_line(repo: Path) -> None:
+    edit(repo, "engine/tiny.py", "        n -= 1\n", "        break\n")
+    edit(repo, "engine/tiny.py", "    if not ok:\n        os.abort()\n", "")
+    change = changes.since("main", repo)
+    assert change.functions["engine/tiny.py"] == {"count_down", "guarded"}
+    at = (repo / "engine/tiny.py").read_text().splitlines().index("    return ok") + 1
+    assert at in change.lines["engine/tiny.py"]
+
+
+def test_comments_and_docstrings_are_no_change_of_a_function(repo: Path) -> None:
+    edit(repo, "engine/tiny.py", "    return x + x", '    """Twice."""\n    # so\n    return x + x')
+    change = changes.since("main", repo)
+    assert change.functions == {"engine/tiny.py": frozenset()} and not change.tables
+    assert change.engine
+
+
+def test_a_changed_table_is_told_apart(repo: Path) -> None:
+    edit(repo, "engine/tiny.py", '{"seven": 7}', '{"seven": 8}')
+    change = changes.since("main", repo)
+    assert change.tables == {"engine/tiny.py"} and change.functions["engine/tiny.py"] == set()
+
+
+def test_deleted_and_changed_tests_inputs_and_plants_are_listed(repo: Path) -> None:
+    edit(repo, TEST, "def test_slack():\n    assert slack(5) is True\n", "def test_slack():\n")
+    edit(repo, TEST, "\n\ndef test_table():\n" + '    assert TABLE["seven"] == 7\n', "")
+    (repo / "corpus" / "tiny" / "long").unlink()
+    (repo / "corpus" / "tiny" / "short").write_text("0")
+    (repo / "mutants" / "catalogue" / "a.toml").write_text("")
+    change = changes.since("main", repo)
+    assert change.deleted_tests == [f"{TEST}::test_table"]
+    assert change.changed_tests == {f"{TEST}::test_slack"}
+    assert change.deleted_inputs == ["tiny/long"] and change.changed_inputs == {"tiny/short"}
+    assert change.deleted_plants == ["one: twice"] and change.engine == []
+    (repo / TEST).unlink()
+    assert f"{TEST}::test_double" in changes.since("main", repo).deleted_tests
+
+
+def test_no_merge_base_is_no_run_and_says_what_to_do(repo: Path, tmp_path: Path) -> None:
+    git(repo, "checkout", "-q", "--orphan", "alone")
+    git(repo, "commit", "-q", "-m", "alone")
+    with pytest.raises(Untrusted, match=r"no merge base; .*git fetch --unshallow"):
+        changes.since("main", repo)
+    with pytest.raises(UsageError, match="no revision 'nowhere'"):
+        changes.since("nowhere", repo)
+    with pytest.raises(UsageError):
+        changes.since("--help", repo)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(Untrusted, match="git rev-parse"):
+        changes.since("main", tmp_path / "none")
+
+
+def test_the_command_ends_with_these_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gate", "--since", "no-such-branch"]) == Exit.USAGE
+    assert "git fetch" in capsys.readouterr().err
+
+
+# -- the catalogue ----------------------------------------------------------------------------
+
+
+def plant(name: str, text: str, replacement: str, *seen_by: str) -> Plant:
+    lines = seen_by or (f"test {TEST}::test_double",)
+    return Plant(name, "engine/tiny.py", text, replacement, "a rule", lines)
+
+
+def test_every_verdict_of_a_decision(tmp_path: Path) -> None:
+    root = make(tmp_path / "tree")
+    entries = [
+        plant("killed", "x + x", "x"),
+        plant("survived", "x + x", "x * 2"),
+        plant(
+            "half",
+            "x + x",
+            "x",
+            f"test {TEST}::test_double",
+            f"test {TEST}::test_slack",
+        ),
+        plant("stale", "x + y", "x"),
+        plant("gone", "x + x", "x", f"test {TEST}::test_deleted"),
+        plant("no-file", "x + x", "x", "test tests/engine/test_none.py::test_x"),
+        plant("crashed", "def double(x):", "def double(x:"),
+        plant("aborts", "if not ok:", "if ok:", f"test {TEST}::test_guarded"),
+    ]
+    with Stop() as stop:
+        decided = decisions.judge(entries, tmp_path / "run", 2, stop, root)
+    told = {row.plant.name: (row.verdict, row.why) for row in decided}
+    assert {name: fate for name, (fate, _) in told.items()} == {
+        "killed": Verdict.KILLED,
+        "survived": Verdict.SURVIVED,
+        "half": Verdict.SURVIVED,
+        "stale": Verdict.NOT_RUN,
+        "gone": Verdict.NOT_RUN,
+        "no-file": Verdict.NOT_RUN,
+        "crashed": Verdict.CRASHED,
+        "aborts": Verdict.CRASHED,
+    }
+    assert "not seen by test" in told["half"][1] and "test_slack" in told["half"][1]
+    assert "occurs 0 times" in told["stale"][1]
+    assert "its witness is gone" in told["gone"][1]
+    assert (root / "engine" / "tiny.py").read_text() == ENGINE
+
+
+def test_a_witness_that_fails_with_no_fault_can_tell_nothing(tmp_path: Path) -> None:
+    root = make(tmp_path / "tree")
+    (root / TEST).write_text(TESTS.replace("double(3) == 6", "double(3) == 7"))
+    with Stop() as stop:
+        (row,) = decisions.judge([plant("one", "x + x", "x")], tmp_path / "run", 1, stop, root)
+    assert row.verdict is Verdict.NOT_RUN and "fails with no fault" in row.why
+
+
+@pytest.mark.parametrize(
+    ("line", "tests", "inputs", "named"),
+    [
+        ("test a.py::test_x", {"a.py::test_x"}, set(), True),
+        ("test a.py::test_x[1]", {"a.py::test_x"}, set(), True),
+        ("test a.py", {"a.py::test_x"}, set(), True),
+        ("test a.py::test_xy", {"a.py::test_x"}, set(), False),
+        ("oracle server drop some", set(), {"server/some"}, True),
+        ("oracle server drop some", {"server/some"}, {"hello/some"}, False),
+    ],
+)
+def test_entries_are_concerned_by_the_tests_and_inputs_they_name(
+    line: str, tests: set[str], inputs: set[str], named: bool
+) -> None:
+    assert gate._names(line, tests, inputs) is named
+
+
+# -- deleted tests ----------------------------------------------------------------------------
+
+
+def test_deleted_tests_come_back_under_another_name(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(repo, TEST, "\n\ndef test_table():\n" + '    assert TABLE["seven"] == 7\n', "")
+    change = changes.since("main", repo)
+    was = changes.before(change, TEST, repo)
+    monkeypatch.setattr(lost.changes, "before", lambda given, name: was)
+    restored, nodes = lost.bring_back(change)
+    aside = "tests/engine/test_tiny_before_this_change.py"
+    assert restored == {aside: TESTS}
+    assert nodes == {f"{aside}::test_table": f"{TEST}::test_table"}
+
+
+# -- how it is told ---------------------------------------------------------------------------
+
+
+def told() -> verdict.Verdict:
+    given = verdict.Verdict("main", "0" * 40)
+    given.stages.append(Stage("mutants", "3 mutants | 2 killed", 1, 2.5))
+    given.findings.append(
+        Finding("survivor", "survived: f, 100% of it", "engine/a,b.py", 7, "-x\n+y", on_change=True)
+    )
+    given.note("deleted tests", ["tests/a.py::test_x"])
+    given.note("nothing", [])
+    return given
+
+
+def test_a_finding_is_an_annotation_on_its_line() -> None:
+    (line,) = verdict.annotations(told())
+    assert line == (
+        "::error file=engine/a%2Cb.py,line=7,title=residue%3A survivor"
+        "::survived: f, 100%25 of it%0A-x%0A+y"
+    )
+
+
+def test_the_text_has_the_diff_the_table_and_the_lists() -> None:
+    said = verdict.text(told())
+    assert "RED survivor: engine/a,b.py:7: survived: f, 100% of it (a changed line)" in said
+    assert "    -x\n    +y" in said and "deleted tests\n  tests/a.py::test_x" in said
+    assert "mutants  3 mutants | 2 killed  1    2.5 s" in said and "nothing" not in said
+
+
+def test_the_summary_is_a_table_and_its_cells_are_escaped() -> None:
+    page = verdict.markdown(told())
+    assert page.startswith("## Gate since `main`: red\n")
+    assert "| mutants | 3 mutants \\| 2 killed | 1 | 2.5 s |" in page
+    assert "```diff\n-x\n+y\n```" in page
+
+
+def test_the_files_are_json_sarif_and_markdown(tmp_path: Path) -> None:
+    verdict.write(told(), tmp_path)
+    data = json.loads((tmp_path / "gate.json").read_text())
+    assert data["findings"][0]["line"] == 7 and data["base"] == "0" * 40
+    log = json.loads((tmp_path / "gate.sarif").read_text())
+    (run,) = log["runs"]
+    assert log["version"] == "2.1.0" and run["tool"]["driver"]["name"] == "residue gate"
+    (result,) = run["results"]
+    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert result["ruleId"] == "survivor" and {"survivor", "lost", "corpus"} <= rules
+    place = result["locations"][0]["physicalLocation"]
+    assert place["region"]["startLine"] == 7
+    assert (tmp_path / "gate.md").read_text() == verdict.markdown(told())
+
+
+def test_a_hosted_run_gets_annotations_and_its_summary_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    gate._hosted(told())
+    assert capsys.readouterr().out == ""
+    page = tmp_path / "summary.md"
+    page.write_text("before\n")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    gate._hosted(told())
+    assert capsys.readouterr().out.startswith("::error file=")
+    assert page.read_text() == "before\n" + verdict.markdown(told())
+
+
+def test_every_finding_of_the_gate_has_a_rule() -> None:
+    for name in ("gate.py", "lost.py"):
+        source = (ROOT / "ci" / name).read_text(encoding="utf-8")
+        for rule in verdict.RULES:
+            source = source.replace(f'"{rule}"', "KNOWN")
+        assert source.count(".red(KNOWN") + source.count(".red(rule") == source.count(".red(")
