@@ -554,3 +554,21 @@ def test_bytes_at_the_edges_of_what_is_counted() -> None:
     never = memoryview(pool._area_map)[2 * AREA_LEN :]
     never[0] = never[AREA_LEN - 1] = 1
     assert pool.residue() == 4
+
+
+def test_an_area_taken_from_a_resting_connection_rests_no_more() -> None:
+    pool = Pool(2, 1)
+    area = leased(pool, 0)
+    pool.settle(0, area)
+    assert pool.lease_for_handshake(1) is area
+    assert area.resting is False
+
+
+def test_areas_given_back_and_areas_never_leased_are_both_counted() -> None:
+    pool = Pool(2, 3)
+    areas = [leased(pool, slot) for slot in range(2)]
+    for slot, area in enumerate(areas):
+        pool.release(slot, area)
+        area.bytes[AREA_LEN // 2] = 1
+    memoryview(pool._area_map)[2 * AREA_LEN] = 1
+    assert pool.residue() == 3
