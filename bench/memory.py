@@ -117,7 +117,9 @@ class Crowd:
             raise peers.Untrusted("the echo is not what was sent")
 
 
-def phases(target: Target, count: int, at_once: int) -> list[dict[str, table.Value]]:
+def phases(
+    target: Target, count: int, at_once: int, few_areas: bool
+) -> list[dict[str, table.Value]]:
     """Every phase in turn, each weighed at its end."""
     crowd = Crowd(target, count)
     idle = target.resident()
@@ -141,7 +143,7 @@ def phases(target: Target, count: int, at_once: int) -> list[dict[str, table.Val
     crowd.echo()
     weigh("echoed", count, 3.0)
     held = crowd.half()
-    weigh("half a record", count, 3.0 if held < count else None)
+    weigh("half a record", count, 3.0 if few_areas else None)
     rows[-1]["holding"] = held
     crowd.finish()
     weigh("all echoed", count)
@@ -161,7 +163,7 @@ def measure(args: argparse.Namespace) -> table.Result:
     else:
         target = EngineProcess(args.count, areas, args.resting)
     with target:
-        rows = phases(target, args.count, at_once)
+        rows = phases(target, args.count, at_once, areas is not None)
     holding = next(row["holding"] for row in rows if "holding" in row)
     conditions: dict[str, table.Value] = {
         "connections": args.count,

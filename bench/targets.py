@@ -5,7 +5,6 @@ same few calls: connect, send, receive, and how much is resident.
 """
 
 import os
-import select
 import socket
 import struct
 import subprocess
@@ -160,19 +159,25 @@ class ServerProcess:
     def connect(self, slot: int) -> None:
         """A TCP connection."""
         address = self._listening[slot % len(self._listening)]
-        self._sockets[slot] = socket.create_connection(address, PATIENCE)
+        try:
+            self._sockets[slot] = socket.create_connection(address, PATIENCE)
+        except OSError as error:
+            raise peers.Untrusted(f"the server takes no connection: {error}") from None
 
     def send(self, slot: int, data: bytes) -> int:
         """All of it: the kernel keeps what the server does not read yet."""
-        self._sockets[slot].sendall(data)
+        try:
+            self._sockets[slot].sendall(data)
+        except OSError as error:
+            raise peers.Untrusted(f"the server reads no more: {error}") from None
         return len(data)
 
     def receive(self, slot: int) -> bytes:
         """What has come; waits for the first byte."""
-        link = self._sockets[slot]
-        if not select.select([link], [], [], PATIENCE)[0]:
-            raise peers.Untrusted("the server does not answer")
-        data = link.recv(peers.WHOLE)
+        try:
+            data = self._sockets[slot].recv(peers.WHOLE)
+        except OSError as error:
+            raise peers.Untrusted(f"the server does not answer: {error}") from None
         if not data:
             raise peers.Untrusted("the server closed a connection")
         return data
