@@ -144,6 +144,7 @@ class Certificate:
         if not self.studied:
             self.studied = True
             try:
+                self._read_subject()
                 self.fault = self._extensions() or self._key(anchor)
             except Exception:
                 # The parser raises a dozen kinds for an extension or a key that it cannot read.
@@ -185,9 +186,24 @@ class Certificate:
     def names(self) -> constraints.Names:
         return constraints.names_of(self.parts.subject, self.parts.extensions)
 
+    def _read_subject(self) -> None:
+        """The subject is shown to programs, so it must parse, which the parser leaves for later.
+
+        The issuer is the subject of the next certificate on the path.
+        """
+        if not der.plain_name(self.parts.subject):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _ = self.parsed.subject
+
     def _extensions(self) -> Refusal | None:
         raw = self.parts.extensions
-        found = extensions.common(raw) or extensions.read(self.parsed)
+        found = extensions.common(raw)
+        if found is None:
+            # A name in an extension may be worth a warning, for a country of three letters.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = extensions.read(self.parsed)
         self.extensions = found
         if found.constrained:
             limits = der.extension(raw, der.NAME_CONSTRAINTS)

@@ -12,6 +12,7 @@ does not fit raises `Malformed`, which the callers in this package turn into `x5
 
 from __future__ import annotations
 
+import re
 import struct
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -33,6 +34,10 @@ SUBJECT_ALT_NAME = b"\x55\x1d\x11"
 NAME_CONSTRAINTS = b"\x55\x1d\x1e"
 
 _DATE = struct.Struct("4s2s2s2s2s2s")
+# An RDN of one attribute of type 2.5.4.x: the lengths of the set and of the sequence in it, the tag
+# of the text (UTF8String, PrintableString, IA5String) and its length.
+_UTF8_STRING = b"\x0c"
+_PLAIN_RDN = re.compile(rb"\x31(.)\x30(.)\x06\x03\x55\x04.([\x0c\x13\x16])(.)", re.DOTALL)
 EMPTY_NAME = b"\x30\x00"
 
 
@@ -184,6 +189,36 @@ def alternative_names(extensions: bytes) -> list[tuple[int, bytes]]:
         return []
     start, stop = expect(value, 0, len(value), SEQUENCE)
     return [(tag & 0x1F, value[a:b]) for tag, a, b in elements(value, start, stop)]
+
+
+def plain_name(name: bytes) -> bool:
+    """Whether a Name is nothing but RDNs of one text each, of a type 2.5.4.x, in UTF-8 or ASCII.
+
+    Such a name is read by every parser. A False says nothing.
+    """
+    end = len(name)
+    if end < 2 or name[0] != SEQUENCE or name[1] != end - 2:
+        return False
+    at = 2
+    while at < end:
+        match = _PLAIN_RDN.match(name, at)
+        if match is None:
+            return False
+        outer, inner, tag, size = match.groups()
+        start = match.end()
+        stop = start + size[0]
+        if size[0] >= 0x80 or at + 2 + outer[0] != stop or at + 4 + inner[0] != stop or stop > end:
+            return False
+        text = name[start:stop]
+        if not text.isascii():
+            if tag != _UTF8_STRING:
+                return False
+            try:
+                text.decode()
+            except UnicodeDecodeError:
+                return False
+        at = stop
+    return True
 
 
 def seconds(tag: int, text: bytes) -> int:

@@ -506,6 +506,28 @@ def _() -> Case:
     return chain(leaf(root).der + b"\0", roots=[root])
 
 
+for title, value in (
+    ("of an unknown type", b"\x55\x04text"),
+    ("in broken UTF-8", b"\x0c\x04te\xfft"),
+):
+
+    def bad_subject(value: bytes = value) -> Case:
+        root = authority("root")
+        made = leaf(root, name("text"))
+        return chain(edited(made, root, replacing(b"\x0c\x04text", value)), roots=[root])
+
+    built(f"the leaf's subject is a text {title}", "x509-decode", bad_subject)
+
+
+@case("an intermediate's subject is a text of an unknown type", "x509-decode")
+def _() -> Case:
+    root = authority("root")
+    middle = authority("text", root)
+    data = edited(middle, root, replacing(b"\x0c\x04text", b"\x55\x04text"))
+    own = edited(leaf(middle), middle, replacing(b"\x0c\x04text", b"\x55\x04text"))
+    return chain(own, data, roots=[root])
+
+
 @case("the leaf has an extension twice", "x509-decode")
 def _() -> Case:
     root = authority("root")

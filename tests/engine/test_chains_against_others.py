@@ -24,6 +24,7 @@ PINNED = "it takes a leaf that is in the store for its own anchor; seed section 
 NO_URI = "it processes no constraint on URIs, and refuses one that is critical"
 NO_DIRECTORY = "it processes no constraint on directory names, and refuses one that is critical"
 DOT = "it refuses a DNS constraint with a dot in front, which OpenSSL reads as we do"
+NAMES_UNREAD = "it compares names as bytes and reads none; ours are shown to programs"
 ONE_TRY = "it takes the first issuer of the right name and does not come back from it"
 EMPTY = "it takes an empty base for a host of that name, which no name has"
 UNREADABLE = "it passes a constraint that such a name cannot be held against; ours refuses"
@@ -57,6 +58,9 @@ CRYPTOGRAPHY = {
     "the leaf's key is bound to RSASSA-PSS": STRICTER_KEYS,
     "the intermediate's key is P-521": STRICTER_KEYS,
     "the leaf's key is no point of its curve": "it does not look at the leaf's key",
+    "the leaf's subject is a text of an unknown type": NAMES_UNREAD,
+    "the leaf's subject is a text in broken UTF-8": NAMES_UNREAD,
+    "an intermediate's subject is a text of an unknown type": NAMES_UNREAD,
     "the leaf signed itself and is in the store": PINNED,
     "the root is for any purpose": ANY_PURPOSE,
     "the intermediate is for any purpose": ANY_PURPOSE,

@@ -172,6 +172,52 @@ def test_warnings_of_the_parser_change_nothing(serial):
     assert clientauth.serial(data) == serial
 
 
+def test_a_country_of_three_letters_is_no_fault_whatever_warnings_do():
+    root = authority("root")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = x509.NameAttribute(x509.NameOID.COUNTRY_NAME, "NOR", _validate=False)
+    strange = x509.Name([text, x509.NameAttribute(x509.ObjectIdentifier("1.2.3.4"), "x")])
+    for own in (leaf(root, strange), leaf(root, san=[x509.DirectoryName(strange)])):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            assert isinstance(chains.verify([own.der], load(root), NOW), chains.Verified)
+        assert not seen
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert isinstance(chains.verify([own.der], load(root), NOW), chains.Verified)
+
+
+NAMES = [
+    name("text"),
+    name("text", o="Org \u00e9", c="NO"),
+    name(),
+    name("text", mail="a@b.c"),
+]
+
+
+@settings(max_examples=600)
+@given(st.data())
+def test_a_plain_name_is_read_by_the_parser(data):
+    subject = data.draw(st.sampled_from(NAMES))
+    made = leaf(ROOT, subject).der
+    inside = subject.public_bytes()
+    first = made.index(inside)
+    damaged = bytearray(made)
+    for _ in range(data.draw(st.integers(0, 2))):
+        place = data.draw(st.integers(first, first + len(inside) - 1))
+        damaged[place] = data.draw(st.one_of(st.integers(0, 255), st.sampled_from(inside)))
+    try:
+        parts = der.outline(bytes(damaged))
+        parsed = x509.load_der_x509_certificate(bytes(damaged))
+    except ValueError:
+        return
+    if der.plain_name(parts.subject):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert len(list(parsed.subject)) == len(parsed.subject.rdns)
+
+
 def test_a_modulus_that_cannot_be_computed_with_verifies_nothing():
     even = RSAPublicNumbers(65537, (1 << 2047) | 2).public_key()
     root = authority("root")
