@@ -25,7 +25,7 @@ replayed ClientHello makes no progress: its sender cannot derive the handshake k
 of a resumed connection starts a new lifetime, so a chain of them has no total age; only the leaf's
 own end bounds it.
 
-What cannot be wiped: the pseudo-random key and the subkey that `hmac` returns, and the PSK that is
+What cannot be wiped: the pseudo-random key and the subkey that HMAC returns, and the PSK that is
 derived to be sealed, are bytes objects that live as long as the call that made them.
 """
 
@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hmac import compare_digest
-from hmac import digest as hmac_digest
 from operator import index as as_int
 from struct import Struct
 from typing import NamedTuple
@@ -43,7 +42,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from engine import codepoints as c
 from engine.refusals import Refusal, Refused
-from engine.schedule import SUITES, HashSuite, Pads, mac
+from engine.schedule import SHA256, SUITES, HashSuite, Pads, mac
 from engine.ticket_keys import Buffer, TicketKeyRing
 
 # What became of the tickets that a client offered: a small number for a slot's word, and its name.
@@ -403,5 +402,5 @@ def _parse(plaintext: bytearray) -> Ticket | None:
 
 def _cipher(key: Buffer, salt: Buffer) -> ChaCha20Poly1305:
     """The cipher of one ticket, under a subkey that no other ticket has."""
-    extracted = hmac_digest(salt, key, "sha256")
-    return ChaCha20Poly1305(hmac_digest(extracted, _SUBKEY_INFO, "sha256"))
+    extracted = mac(SHA256.keyed(salt), key)
+    return ChaCha20Poly1305(mac(SHA256.keyed(extracted), _SUBKEY_INFO))
