@@ -13,6 +13,7 @@ from . import (
     handmade_clientauth,
     handmade_hello,
     handmade_keyed,
+    handmade_pool,
     handmade_server,
     handmade_ticket,
     outcomes,
@@ -32,6 +33,7 @@ def cases() -> dict[str, dict[str, Case]]:
         "keyed": handmade_keyed.cases(),
         "ticket": handmade_ticket.cases(),
         "clientauth": handmade_clientauth.cases(),
+        "pool": handmade_pool.cases(),
     }
 
 

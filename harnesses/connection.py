@@ -228,24 +228,14 @@ class Connection:
 
     def answered(self) -> tuple[int, int, bool]:
         """Suite, group and whether a retry was asked for."""
-        engine, slot = self.engine, self.slot
-        return engine.suite(slot), engine.group(slot), engine.retried(slot)
+        return _answered(self.engine, self.slot)
 
     def outcome(self) -> str:
         """The word of the outcomes file."""
         if self.failure is not None:
             return self.failure.tag
         words = {Event.CLOSED: "closed", Event.ESTABLISHED: "established"}
-        parts = [words.get(self.event, "waiting")]
-        suite, group, retried = self.answered()
-        if suite:
-            parts += [f"suite={c.SUITE_NAMES[suite]}", f"group={c.GROUP_NAMES[group]}"]
-        if suite or retried:
-            parts.append(f"retried={'yes' if retried else 'no'}")
-        verdict = self.engine.ticket_verdict(self.slot)
-        if verdict != "none":
-            parts.append(f"verdict={verdict}")
-        return " ".join(parts)
+        return ended_as(self.engine, self.slot, words.get(self.event, "waiting"))
 
     def story(self) -> tuple[object, ...]:
         """All that must be the same when the same bytes come in other pieces."""
@@ -262,3 +252,21 @@ class Connection:
             engine.ticket_verdict(slot),
             engine.peer_verified(slot),
         )
+
+
+def _answered(engine: Engine, slot: int) -> tuple[int, int, bool]:
+    return engine.suite(slot), engine.group(slot), engine.retried(slot)
+
+
+def ended_as(engine: Engine, slot: int, word: str) -> str:
+    """The outcome of a connection that did not fail: a word, and what was chosen."""
+    parts = [word]
+    suite, group, retried = _answered(engine, slot)
+    if suite:
+        parts += [f"suite={c.SUITE_NAMES[suite]}", f"group={c.GROUP_NAMES[group]}"]
+    if suite or retried:
+        parts.append(f"retried={'yes' if retried else 'no'}")
+    verdict = engine.ticket_verdict(slot)
+    if verdict != "none":
+        parts.append(f"verdict={verdict}")
+    return " ".join(parts)

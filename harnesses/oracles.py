@@ -20,6 +20,8 @@ planted fault in `mutants/catalogue/` that trips it: an oracle that cannot fail 
     delivered   what is received is not what was sent, or not all of it
     verdict     a ticket resumes, or does not, by one reading of the rules alone
     proof       established, verified or resumed without the proof that it takes
+    model       the engine says of a connection what a plain model of it does not
+    areas       areas held, resting and free do not add up, or the wrong one was taken
 
 Cheap ones run for every input. The others run for a fixed share of inputs, chosen by the input's
 own bytes (`one_in`), so that a finding replays; `thorough=True` runs all of them, which is what
@@ -64,6 +66,8 @@ ORACLES = (
     "delivered",
     "verdict",
     "proof",
+    "model",
+    "areas",
 )
 
 ENGINE_FOLDER = str(Path(sys.modules["engine.refusals"].__file__ or "").parent)

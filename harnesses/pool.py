@@ -30,5 +30,5 @@ def run(data: bytes, thorough: bool = False) -> str:
         raise
     except Exception as fault:
         raise Broken("raised", f"{type(fault).__name__}: {fault}") from fault
-    model.engine.close()
+    model.close()
     return outcome

@@ -18,6 +18,8 @@ from peers.liar.observer import Ticket
 from .oracles import Broken
 
 HEADER = 5
+ROOM = 2_048
+"""The longest leaf that a slot's room has place for."""
 
 
 class Mark(NamedTuple):
@@ -171,6 +173,11 @@ class Line:
 
     def verified(self) -> bool:
         return self.leaf is not None and self.state in ("established", "closed")
+
+    def idle(self) -> bool:
+        """Nothing received waits, no record is begun, and no leaf is too large for its room."""
+        large = self.leaf is not None and len(self.leaf) > ROOM
+        return not self.owed and self._at_boundary and not large
 
     def tickets(self) -> list[Ticket]:
         return self.client.tickets

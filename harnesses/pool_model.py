@@ -22,12 +22,20 @@ from peers.liar import Client, Credential
 from peers.liar.identities import NOW_MS, Identity, authority, make, pem
 from peers.liar.observer import Ticket
 
+from .connection import ended_as
 from .oracles import Broken
 from .pool_lines import Line
 from .pool_ops import Operation, Order
+from .whitebox import check_zero, resting, wiped
 
 NAME = "server.example"
 SIZES = (0, 1, 5, 16, 64, 300, 2_000, 16_384, 16_385, 40_000)
+_CYCLE = bytes(range(256)) * 158
+
+
+def content_of(argument: int) -> bytes:
+    """Data of a size that the argument chooses; no two bytes in a row are alike."""
+    return _CYCLE[argument : argument + SIZES[argument % len(SIZES)]]
 
 
 @lru_cache(maxsize=1)
@@ -70,7 +78,10 @@ class Model:
 
     def _begin(self) -> None:
         order = self.order
-        engine = self.engine = Engine.server(order.slots, order.areas, signing="deterministic")
+        # The order of the suites is fixed, so that an outcome is the same on every machine.
+        engine = self.engine = Engine.server(
+            order.slots, order.areas, signing="deterministic", hardware_aes=True
+        )
         engine.seed(bytes(range(32)))
         identity = _servers()[0]
         engine.add_identity(identity.chain_pem, identity.key_pem, [NAME], NOW_MS)
@@ -88,8 +99,19 @@ class Model:
     def apply(self, operation: Operation) -> None:
         """One operation on both, then every comparison."""
         self.last = operation.slot
+        engine, before = self.engine, resting(self.engine)
+        spare = engine.areas_free() - len(before)
+        line = self.lines[operation.slot]
+        had_area = line is not None and (
+            operation.slot in before or engine.holds_area(operation.slot)
+        )
         self._operations[operation.name](operation.slot, operation.argument)
         self.check()
+        if self.engine is engine:
+            started = line is None and self.lines[operation.slot] is not None
+            self._check_rests(operation, before, spare, started)
+            if had_area and operation.name != "set_resting":
+                self._check_own_rest(operation.slot)
 
     def _do_serve(self, slot: int, argument: int) -> None:
         if self.lines[slot] is not None:
@@ -166,7 +188,7 @@ class Model:
     def _do_data(self, slot: int, argument: int) -> None:
         line = self.lines[slot]
         if line is not None and line.client.state == "established":
-            content = bytes([argument]) * SIZES[argument % len(SIZES)]
+            content = content_of(argument)
             for start in range(0, len(content), 16_384):
                 piece = content[start : start + 16_384]
                 line.say(line.client.send(piece), ("data", piece))
@@ -175,7 +197,7 @@ class Model:
         line = self.lines[slot]
         if line is None:
             return
-        content = bytes([argument]) * SIZES[argument % len(SIZES)]
+        content = content_of(argument)
         had_area = self.engine.holds_area(slot) or self.engine.areas_free() > 0
         writing = self.engine.event(slot) == "want_write"
         taken = self.engine.send(slot, content)
@@ -293,11 +315,16 @@ class Model:
             raise Broken("model", "a call that only reads changed something")
 
     def _do_close(self, slot: int, argument: int) -> None:
-        self.engine.close()
+        self.close()
+        self._begin()
+
+    def close(self) -> None:
+        """Close the engine: its memory is zero, and it answers nothing more."""
+        with wiped(self.engine):
+            self.engine.close()
         try:
             self.engine.residue()
         except ValueError:
-            self._begin()
             return
         raise Broken("model", "a closed engine answers")
 
@@ -333,6 +360,10 @@ class Model:
         left = engine.residue()
         if left:
             raise Broken("residue", f"{left} after a call")
+        for slot in resting(engine):
+            line = self.lines[slot]
+            if line is None or not (line.unknown or line.state == "established"):
+                raise Broken("areas", "one that has ended rests")
         held = 0
         handshakes = 0
         guessing = False
@@ -352,6 +383,37 @@ class Model:
         if handshakes != engine.handshakes_in_progress() and not guessing:
             raise Broken("model", f"{engine.handshakes_in_progress()} handshakes in progress")
 
+    def _check_rests(
+        self, operation: Operation, before: list[int], spare: int, started: bool
+    ) -> None:
+        """Whose rest ended: the longest resting one's, and only where it had to.
+
+        `before` rested, the longest first; `spare` areas were nobody's; a connection `started`.
+        """
+        after = resting(self.engine)
+        if operation.name == "set_resting":
+            if after != before[max(0, len(before) - self.resting) :]:
+                raise Broken("areas", "not those over the number, or not the longest, gave up")
+            return
+        others = [slot for slot in before if slot != operation.slot]
+        left = [slot for slot in after if slot != operation.slot]
+        gone = len(others) - len(left)
+        if left != others[gone:]:
+            raise Broken("areas", "the area of one that did not rest longest was taken")
+        if started:
+            if before and not gone:
+                raise Broken("areas", "a handshake takes a free area where one rests")
+        elif gone and spare and len(after) < self.resting:
+            raise Broken("areas", "a rest ended and there was a free area")
+
+    def _check_own_rest(self, slot: int) -> None:
+        """Who had an area and was called last has it still, or rests: others rest longer."""
+        line = self.lines[slot]
+        if line is None or line.unknown or line.closing or line.state != "established":
+            return
+        if self.resting and not self.engine.holds_area(slot) and slot not in resting(self.engine):
+            raise Broken("areas", "who was called last gave its area up")
+
     def _check_line(self, slot: int, line: Line) -> None:
         engine = self.engine
         event = engine.event(slot)
@@ -370,6 +432,8 @@ class Model:
         failure = engine.failure(slot)
         if failure != line.tag:
             raise Broken("model", f"the failure is {failure}, not {line.tag}")
+        if event in ("established", "closed") and line.idle() and engine.holds_area(slot):
+            raise Broken("areas", "an idle connection keeps its area")
         if event == "want_write" and not engine.holds_area(slot):
             raise Broken("model", "something to take and no area that holds it")
         verified = engine.peer_verified(slot)
@@ -402,17 +466,19 @@ class Model:
                 self.apply(Operation("drop", slot, 0))
         if self.engine.areas_free() != self.engine.areas():
             raise Broken("areas", "an area is held by nobody")
+        check_zero(self.engine)
 
     def _starved(self, slot: int) -> bool:
         """The connection could not go on because others kept every area."""
         return not self.engine.holds_area(slot) and not self.engine.areas_free()
 
     def outcome(self) -> str:
-        """What became of the slot of the last operation."""
+        """What became of the slot of the last operation; a slot that is free waits."""
         line = self.lines[self.last] if self.last < len(self.lines) else None
         if line is None:
             return "waiting"
         failure = self.engine.failure(self.last)
         if failure is not None:
             return failure.tag
-        return "waiting" if line.state == "handshake" else line.state
+        word = "waiting" if line.state == "handshake" else line.state
+        return ended_as(self.engine, self.last, word)

@@ -7,6 +7,8 @@ read from the connection's core before the record that makes it fail.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
@@ -32,14 +34,37 @@ class WriteKey(NamedTuple):
 
 def check_zero(engine: Engine) -> None:
     """`drop`: with every slot free, every byte of every core, area and room is zero."""
-    pool = engine._pool
-    maps = (("core", pool._cores), ("area", pool._area_bytes), ("room", pool._rooms))
-    for name, view in maps:
-        size = len(view)
-        if size not in _zeros:
-            _zeros[size] = bytearray(size)
-        if _zeros[size] != view:
+    for name, view in _maps(engine):
+        if not _is_zero(view):
             raise Broken("drop", f"every slot is free and a byte of a {name} is not zero")
+
+
+@contextmanager
+def wiped(engine: Engine) -> Iterator[None]:
+    """`drop`, around `close`: the maps, which views held here keep mapped, are zero after it."""
+    held = [(name, view[:]) for name, view in _maps(engine)]
+    yield
+    for name, view in held:
+        if not _is_zero(view):
+            raise Broken("drop", f"the engine is closed and a byte of a {name} is not zero")
+        view.release()
+
+
+def resting(engine: Engine) -> list[int]:
+    """The slots that rest in their area, the longest first."""
+    return list(engine._pool.resting)
+
+
+def _maps(engine: Engine) -> tuple[tuple[str, memoryview], ...]:
+    pool = engine._pool
+    return ("core", pool._cores), ("area", pool._area_bytes), ("room", pool._rooms)
+
+
+def _is_zero(view: memoryview) -> bool:
+    size = len(view)
+    if size not in _zeros:
+        _zeros[size] = bytearray(size)
+    return _zeros[size] == view
 
 
 def write_key(engine: Engine, slot: int) -> WriteKey | None:
