@@ -1,0 +1,181 @@
+"""Decisions about calls, memory and identities that no other test told from their neighbours."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Iterator
+
+import pytest
+
+from engine import Engine, Refused, layout
+from engine.copies import copy_core
+from engine.drbg import Drbg
+from engine.identities import Identities
+from engine.layout import CORE_LEN
+from engine.pool import Pool
+from peers.liar.identities import NOW_MS, make
+from tests.engine.mutual_pairs import client, device, mutual
+from tests.engine.pairs import ENTROPY, Pair, engine
+
+# -- the maps --------------------------------------------------------------------------------
+
+
+def flags_of(memory: mmap.mmap) -> set[str]:
+    """The kernel's flags for the mapping that an address lies in (proc(5), smaps)."""
+    place = ctypes.c_char.from_buffer(memory)
+    address = ctypes.addressof(place)
+    del place
+    inside = False
+    with open("/proc/self/smaps", encoding="ascii") as file:
+        for line in file:
+            words = line.split()
+            if "-" in words[0] and ":" not in words[0]:
+                start, _, end = words[0].partition("-")
+                inside = int(start, 16) <= address < int(end, 16)
+            elif inside and words[0] == "VmFlags:":
+                return set(words[1:])
+    raise AssertionError("no mapping holds the map")
+
+
+@pytest.fixture
+def maps() -> Iterator[list[mmap.mmap]]:
+    pool = Pool(3, 2)
+    yield [pool._core_map, pool._area_map, pool._room_map]
+    pool.close()
+
+
+def test_a_map_is_in_no_core_dump_has_no_huge_page_and_is_not_committed(
+    maps: list[mmap.mmap],
+) -> None:
+    for memory in maps:
+        assert {"dd", "nh", "nr"} <= flags_of(memory)
+        assert "sh" not in flags_of(memory)
+
+
+def test_a_core_moves_whole() -> None:
+    target = bytearray(CORE_LEN + 1)
+    copy_core(memoryview(target), memoryview(b"\xff" * (CORE_LEN + 1)))
+    assert target == b"\xff" * CORE_LEN + b"\x00"
+
+
+# -- closing and seeding ---------------------------------------------------------------------
+
+
+def test_a_second_seed_wipes_the_first_generator() -> None:
+    made = Engine.server(1)
+    made.seed(ENTROPY)
+    first = made._drbg
+    made.seed(bytes(reversed(ENTROPY)))
+    assert first is not None and first._key == bytes(32)
+    made.close()
+
+
+def test_closing_wipes_the_generator_and_the_identities() -> None:
+    made = engine()
+    generator, identities = made._drbg, made._server.identities
+    made.close()
+    assert generator is not None and generator._key == bytes(32)
+    assert len(identities) == 0 and identities._entries == [None] * 16
+
+
+def test_a_draw_is_left_nowhere_else() -> None:
+    generator = Drbg(ENTROPY)
+    generator.draw(100)
+    assert not any(generator._stream)
+
+
+def test_a_refused_list_of_protocols_leaves_the_one_before() -> None:
+    made = engine()
+    made.set_alpn(["h2"])
+    with pytest.raises(Refused):
+        made.set_alpn(["h2", "h2"])
+    assert made._server.policy.alpn == (b"h2",)
+
+
+def test_a_key_in_an_unused_identity_entry_is_residue_of_the_engine() -> None:
+    made = engine()
+    entries = made._server.identities._entries
+    entries[7] = entries[0]
+    assert made.residue() == 1
+    entries[7] = None
+    assert made.residue() == 0
+
+
+# -- moving bytes ----------------------------------------------------------------------------
+
+
+def test_a_resting_connection_sends_nothing_for_nothing() -> None:
+    pair = Pair(engine()).establish()
+    assert pair.engine.areas_resting() == 1
+    assert pair.engine.send(0, b"") == 0
+    assert pair.take() == b""
+
+
+def test_a_resting_connection_sends_16385_bytes_in_two_records() -> None:
+    pair = Pair(engine()).establish()
+    assert pair.engine.areas_resting() == 1
+    assert pair.engine.send(0, b"x" * 16_385) == 16_385
+    said = pair.take()
+    assert int.from_bytes(said[3:5], "big") == 16_384 + 1 + 16
+    pair.client.read(said)
+    assert pair.client.received == b"x" * 16_385
+
+
+def test_output_is_wanted_before_the_peers_end_is_told() -> None:
+    pair = Pair(engine()).establish()
+    assert pair.engine.send(0, b"answer") == 6
+    pair.feed(pair.client.close_notify())
+    assert pair.engine.event(0) == "want_write"
+    pair.take()
+    assert pair.engine.event(0) == "closed"
+
+
+def test_a_read_only_out_is_a_type_error_with_and_without_an_area() -> None:
+    pair = Pair(engine()).greet()
+    for call in (pair.engine.take, pair.engine.recv):
+        with pytest.raises(TypeError):
+            call(0, memoryview(bytes(9)))
+    pair.answer(pair.client.finish())
+    pair.engine.set_resting(0)
+    for call in (pair.engine.take, pair.engine.recv):
+        with pytest.raises(TypeError):
+            call(0, memoryview(bytes(9)))
+
+
+def test_a_failed_core_has_no_generation() -> None:
+    pair = Pair(mutual(), client=client(device())).establish()
+    assert pair.engine.peer_verified(0) == 1
+    pair.engine.eof(0)
+    words = pair.engine._pool.words(0)
+    assert words[layout.PEER_GENERATION] == words[layout.STORE_GENERATION] == 0
+
+
+# -- identities ------------------------------------------------------------------------------
+
+
+def test_a_letter_that_lowers_to_ascii_is_not_ascii() -> None:
+    own = make(("kelvin.example",))
+    with pytest.raises(Refused, match="tls-server-names"):
+        # U+212A, the Kelvin sign, whose lower case is a plain k.
+        Identities().add(own.chain_pem, own.key_pem, ["\u212aelvin.example"], NOW_MS)
+
+
+def test_a_refused_key_carries_nothing_of_the_parsers() -> None:
+    own = make(("server.example",))
+    damaged = b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
+    with pytest.raises(Refused, match="tls-server-key-format") as raised:
+        Identities().add(own.chain_pem, damaged, [], NOW_MS)
+    assert raised.value.__context__ is None and raised.value.__cause__ is None
+
+
+def test_of_two_with_one_wildcard_the_earlier_gets_it() -> None:
+    own, other = make(("server.example",)), make(("other.example",))
+    table = Identities()
+    table.add(own.chain_pem, own.key_pem, ["*.one.example"], NOW_MS)
+    table.add(other.chain_pem, other.key_pem, ["*.one.example"], NOW_MS)
+    first = table.find(None)[0]
+    assert table.find(b"a.one.example") == (first, True)
+    # One label, whatever their number.
+    for name in (b"b.a.one.example", b"one.example", b"c.b.a.one.example"):
+        assert table.find(name) == (first, False)

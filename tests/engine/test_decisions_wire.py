@@ -1,0 +1,178 @@
+"""Decisions about bytes of the peer that no other test told from their neighbours.
+
+Each sees an entry of mutants/catalogue: numbers are written out here, not taken from the engine, and
+bytes left over are well-formed, so that only the one rule can refuse them.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import replace
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from engine import codepoints
+from engine.exchange import exchange
+from engine.hello import HelloFault, Policy, choose, parse
+from engine.schedule import SUITES
+from peers.liar import Client
+from peers.liar.identities import NOW_MS
+from tests.engine.hello_bytes import (
+    BINDER,
+    GOOD,
+    GROUPS,
+    P256,
+    PRE_SHARED_KEY,
+    RESUMING,
+    SCHEMES,
+    TICKET,
+    VERSIONS,
+    X25519,
+    Body,
+    u16,
+    v8,
+    v16,
+    versions,
+    word_list,
+    words,
+)
+from tests.engine.pairs import Pair, engine
+
+FORMAT = "tls-server-client-hello-format"
+ILLEGAL = "tls-server-illegal-parameter"
+UNEXPECTED = ("tls-unexpected-message", 10)
+
+
+def refusal(body: bytes) -> str:
+    with pytest.raises(HelloFault) as raised:
+        choose(parse(body), Policy(codepoints.SUITES_WITH_AES, codepoints.GROUPS))
+    return raised.value.refusal.tag
+
+
+# -- the ClientHello -------------------------------------------------------------------------
+
+
+def test_a_whole_extension_behind_the_list_of_extensions_is_a_format_error() -> None:
+    assert refusal(GOOD.encode() + u16(0x2A2A) + v16(b"")) == FORMAT
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        GOOD.put(GROUPS, word_list(X25519) + words([P256])),
+        GOOD.put(SCHEMES, word_list(0x0403) + words([0x0804])),
+        GOOD.put(VERSIONS, versions(0x0304) + words([0x0303])),
+        RESUMING.put(
+            PRE_SHARED_KEY,
+            v16((v16(TICKET) + bytes(4)) * 2) + v16(v8(BINDER)) + v8(BINDER),
+        ),
+    ],
+    ids=["groups", "schemes", "versions", "binders"],
+)
+def test_a_whole_item_behind_its_list_is_a_format_error(body: Body) -> None:
+    assert refusal(body.encode()) == FORMAT
+
+
+def test_compression_is_told_before_a_missing_extension() -> None:
+    assert refusal(replace(GOOD, compression=b"\x01").without(GROUPS).encode()) == ILLEGAL
+
+
+# -- records ---------------------------------------------------------------------------------
+
+
+def test_an_inner_plaintext_of_16386_bytes_overflows_and_one_less_does_not() -> None:
+    pair = Pair(engine()).establish()
+    data = pair.client.protect(23, b"x", 16_383)
+    assert pair.feed(data) == len(data)
+    assert pair.recv() == b"x"
+    pair.fails(pair.client.protect(23, b"x", 16_384), "tls-record-overflow", 22, "application")
+
+
+def test_early_data_inside_a_fragmented_second_hello_is_refused() -> None:
+    client = Client(b"early", now_ms=NOW_MS, early_data=True, groups=(29, 23), shares=())
+    pair = Pair(engine(), client=client)
+    pair.answer(client.hello())
+    assert client.state == "retry"
+    second = client.hello_message()
+    fragment = b"\x16\x03\x03" + v16(second[:50])
+    pair.fails(fragment + b"\x17\x03\x03" + v16(bytes(20)), *UNEXPECTED, "")
+
+
+def test_a_change_cipher_spec_of_zero_is_refused() -> None:
+    pair = Pair(engine()).greet()
+    pair.fails(b"\x14\x03\x03\x00\x01\x00", *UNEXPECTED, "application")
+
+
+def test_the_33rd_empty_record_in_a_row_is_a_flood_and_the_32nd_is_not() -> None:
+    pair = Pair(engine()).establish()
+    for _ in range(32):
+        pair.feed(pair.client.send(b""))
+    assert pair.engine.event(0) == "established"
+    pair.fails(pair.client.send(b""), "tls-too-many-messages", 10, "application")
+
+
+def test_a_protected_record_under_16_bytes_is_refused_by_its_header() -> None:
+    pair = Pair(engine()).establish()
+    pair.fails(b"\x17\x03\x03\x00\x0f", "tls-bad-record-mac", 20, "application")
+
+
+# -- keys ------------------------------------------------------------------------------------
+
+
+def test_an_aes_gcm_key_protects_at_most_2_to_the_24_and_a_half_records() -> None:
+    limits = {suite: SUITES[suite].record_limit for suite in SUITES}
+    assert limits == {0x1301: 23_726_566, 0x1302: 23_726_566, 0x1303: (1 << 63) - 1}
+    # The largest whole number under 2^24.5, whose square is 2^49.
+    assert 23_726_566**2 < 1 << 49 < 23_726_567**2
+
+
+@pytest.mark.parametrize(
+    ("group", "length", "order"),
+    [
+        (23, 48, 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551),
+        (24, 64, int("f" * 48 + "c7634d81f4372ddf581a0db248b0a77aecec196accc52973", 16)),
+    ],
+)
+def test_a_share_of_a_nist_curve_is_made_as_it_says(group: int, length: int, order: int) -> None:
+    curve: ec.EllipticCurve = ec.SECP256R1() if group == 23 else ec.SECP384R1()
+    secret = bytes(range(32))
+    stretched = block = b""
+    for counter in range(1, 3):
+        block = hmac.digest(secret, block + b"residue share" + bytes([group, counter]), "sha256")
+        stretched += block
+    scalar = int.from_bytes(stretched[:length], "big") % (order - 1) + 1
+    own = ec.derive_private_key(scalar, curve)
+    other = ec.generate_private_key(curve)
+    made = exchange(group, memoryview(secret), point(other.public_key()))
+    assert made is not None
+    assert made[0] == point(own.public_key())
+    assert made[1] == other.exchange(ec.ECDH(), own.public_key())
+
+
+def point(key: ec.EllipticCurvePublicKey) -> bytes:
+    return key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+
+
+def test_the_finished_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+
+    def comparing(ours: bytes, theirs: bytes) -> bool:
+        compared.append(bytes(theirs))
+        return ours == theirs
+
+    monkeypatch.setattr("engine.server.hmac.compare_digest", comparing)
+    pair = Pair(engine()).greet()
+    finished = pair.client.finished_message()
+    pair.answer(pair.client.handshake_bytes(finished))
+    assert pair.engine.event(0) == "established"
+    assert compared == [finished[4:]]
+
+
+def test_the_transcript_goes_with_the_handshake() -> None:
+    pair = Pair(engine()).greet()
+    data = pair.client.finish() + pair.client.send(b"more")
+    assert pair.feed(data) == len(data)
+    area = pair.engine._pool.held[0]
+    assert area.transcript is None
