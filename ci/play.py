@@ -38,6 +38,7 @@ WAYS = (
     "not played",
     "not reached",
 )
+PATIENCE = 4
 TIME_IS_UP = "the time was up"
 MODES = {"optional": 1, "required": 2}
 
@@ -57,7 +58,20 @@ class Target:
         """One conversation, unless the time is up."""
         if time.monotonic() > until:
             return Played(conversation, "not played", None, TIME_IS_UP)
-        return play_one(conversation, self.host, self.port, self.setup, self.quiet, self.defaults)
+        played = self._once(conversation, self.quiet)
+        if played.what not in ("right", "not played") and _silent(played):
+            # It may only be slow: it is asked again, and given more time.
+            played = self._once(conversation, PATIENCE * self.quiet)
+        return played
+
+    def _once(self, conversation: Conversation, quiet: float) -> Played:
+        return play_one(conversation, self.host, self.port, self.setup, quiet, self.defaults)
+
+
+def _silent(played: Played) -> bool:
+    """The server said nothing where something was expected."""
+    seen = None if played.seen is None else played.seen.outcome
+    return seen in ("waiting", "flight", "retry", "established", "resumed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

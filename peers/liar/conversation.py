@@ -34,6 +34,10 @@ from .transport import Transport
 Basis = Literal["rfc", "policy"]
 
 
+#: What servers of others are told: one that speaks HTTP answers and stays, one that echoes echoes.
+REQUEST = b"GET / HTTP/1.1\r\nHost: server.example\r\n\r\n"
+
+
 class NotPlayable(Exception):
     """This server cannot be brought into the position the conversation needs."""
 
@@ -138,6 +142,8 @@ class Connection:
         """A round trip under the application keys; only our own server is known to echo."""
         if self.client.state != "established" or self.transport.ended:
             return self
+        if not self.stage.server.own and data == b"ping":
+            data = REQUEST
         before = len(self.client.received)
         self.tell(self.client.send(data))
         if self.stage.server.own and self.client.state == "established":

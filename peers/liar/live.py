@@ -135,7 +135,8 @@ class Played:
 def _word(conversation: Conversation, outcome: Outcome, server: LiveServer) -> str:
     want, seen = conversation.end, outcome.seen
     if seen.outcome == "fault":
-        return "fault"
+        # What only this project's specification asks for binds nobody else.
+        return "another outcome" if outcome.detail.startswith("SPEC") else "fault"
     if not outcome.wrong:
         return "right"
     # An alert's level of protection is the server's to choose while both have keys for either.
