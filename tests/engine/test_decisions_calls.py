@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from engine import Engine, Refused, layout
-from engine.copies import copy_core
+from engine.copies import clear_keys, copy_core
 from engine.drbg import Drbg
 from engine.identities import Identities
 from engine.layout import CORE_LEN
 from engine.pool import Pool
+from peers.liar import Client
 from peers.liar.identities import NOW_MS, make
 from tests.engine.mutual_pairs import client, device, mutual
 from tests.engine.pairs import ENTROPY, Pair, engine
@@ -102,6 +103,32 @@ def test_a_key_in_an_unused_identity_entry_is_residue_of_the_engine() -> None:
     assert made.residue() == 0
 
 
+def test_a_connections_draws_are_the_generators_first_352_bytes() -> None:
+    made = engine()
+    made.serve(0, NOW_MS)
+    block = made._pool.held[0].bytes
+    drawn = bytes(block[layout.ENTROPY : layout.ENTROPY + 352])
+    assert drawn == Drbg(ENTROPY).draw(352)
+    assert layout.ENTROPY_END == layout.ENTROPY + 352
+
+
+def test_a_retry_is_told_and_answers_no_suite_yet() -> None:
+    pair = Pair(engine(), client=Client(b"retry", now_ms=NOW_MS, shares=()))
+    assert not pair.engine.retried(0)
+    pair.answer(pair.client.hello())
+    assert pair.engine.retried(0) and not pair.engine.resumed(0)
+    assert pair.engine.suite(0) == pair.engine.group(0) == 0
+    pair.answer(pair.client.hello())
+    assert pair.engine.suite(0) == 0x1301 and pair.engine.group(0) == 29
+
+
+def test_a_list_of_protocols_of_513_bytes_is_refused() -> None:
+    made = engine()
+    made.set_alpn([b"x" * 255, b"y" * 255])
+    with pytest.raises(Refused, match="tls-server-alpn-list"):
+        made.set_alpn([b"x" * 255, b"y" * 254, b"z"])
+
+
 # -- moving bytes ----------------------------------------------------------------------------
 
 
@@ -143,12 +170,25 @@ def test_a_read_only_out_is_a_type_error_with_and_without_an_area() -> None:
             call(0, memoryview(bytes(9)))
 
 
-def test_a_failed_core_has_no_generation() -> None:
+def test_a_failed_core_has_nothing_of_an_identity() -> None:
     pair = Pair(mutual(), client=client(device())).establish()
     assert pair.engine.peer_verified(0) == 1
     pair.engine.eof(0)
     words = pair.engine._pool.words(0)
     assert words[layout.PEER_GENERATION] == words[layout.STORE_GENERATION] == 0
+    assert words[layout.LEAF_LEN] == words[layout.PEER_NOT_AFTER] == 0
+
+
+def test_the_room_of_a_failed_connection_is_residue() -> None:
+    own = device()
+    made = mutual()
+    Pair(made, client=client(own)).establish()
+    made.set_resting(0)
+    words = made._pool.words(0)
+    clear_keys(made._pool.core(0))
+    words[layout.STATE] = layout.FAILED
+    assert made.residue() == len(own.der) - own.der.count(0)
+    words[layout.STATE] = layout.ESTABLISHED
 
 
 # -- identities ------------------------------------------------------------------------------

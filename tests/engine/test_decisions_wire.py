@@ -1,7 +1,7 @@
 """Decisions about bytes of the peer that no other test told from their neighbours.
 
-Each sees an entry of mutants/catalogue: numbers are written out here, not taken from the engine, and
-bytes left over are well-formed, so that only the one rule can refuse them.
+Each sees an entry of mutants/catalogue: numbers are written out here, not taken from the engine,
+and bytes left over are well-formed, so that only the one rule can refuse them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from engine import codepoints
 from engine.exchange import exchange
 from engine.hello import HelloFault, Policy, choose, parse
+from engine.layout import OUT, OUT_CAP, RECEIVED, SCRATCH, SCRATCH_END
 from engine.schedule import SUITES
 from peers.liar import Client
 from peers.liar.identities import NOW_MS
@@ -116,6 +117,82 @@ def test_the_33rd_empty_record_in_a_row_is_a_flood_and_the_32nd_is_not() -> None
 def test_a_protected_record_under_16_bytes_is_refused_by_its_header() -> None:
     pair = Pair(engine()).establish()
     pair.fails(b"\x17\x03\x03\x00\x0f", "tls-bad-record-mac", 20, "application")
+
+
+def test_sending_ends_the_run_of_a_connection_that_may_not_rest() -> None:
+    pair = Pair(engine()).establish()
+    pair.engine.set_resting(0)
+    for _ in range(2):
+        for _ in range(20):
+            pair.feed(pair.client.send(b""))
+        assert pair.engine.send(0, b"x") == 1
+        pair.client.read(pair.take())
+    assert pair.engine.event(0) == "established"
+
+
+def test_a_skipped_record_leaves_no_plaintext_while_the_handshake_goes_on() -> None:
+    client = Client(b"early", now_ms=NOW_MS, early_data=True)
+    pair = Pair(engine(), client=client)
+    pair.answer(client.hello())
+    pair.feed(b"\x17\x03\x03" + v16(bytes(200)))
+    assert pair.engine.failure(0) is None
+    block = pair.engine._pool.held[0].bytes
+    assert not any(block[RECEIVED : RECEIVED + 200])
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4])
+def test_a_full_queue_leaves_its_reserve_whenever_the_key_is_due(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = Pair(engine()).establish()
+    monkeypatch.setattr(SUITES[pair.engine.suite(0)], "record_limit", limit)
+    pair.engine.set_resting(0)
+    assert pair.engine.send(0, b"x" * 40_000) > 0
+    area = pair.engine._pool.held[0]
+    assert OUT_CAP - (area.out_end - area.out_start) >= 256
+    pair.client.read(pair.take())
+
+
+def test_early_data_of_a_first_hello_is_not_skipped_behind_the_second() -> None:
+    client = Client(b"early", now_ms=NOW_MS, early_data=True, groups=(29, 23), shares=())
+    pair = Pair(engine(), client=client)
+    pair.answer(client.hello())
+    pair.answer(client.hello())
+    pair.fails(b"\x17\x03\x03" + v16(bytes(20)), "tls-bad-record-mac", 20, "application")
+
+
+def test_the_alert_of_a_connection_whose_area_had_gone_back_is_sealed() -> None:
+    pair = Pair(engine()).establish()
+    pair.engine.set_resting(0)
+    pair.fails(b"\x16\x03\x03\x00\x04", *UNEXPECTED, "application")
+
+
+@pytest.mark.parametrize("cut", [50, None])
+def test_a_failed_handshake_leaves_no_secret_before_its_alert_is_taken(cut: int | None) -> None:
+    pair = Pair(engine())
+    if cut is None:
+        pair.greet()
+    else:
+        pair.feed(b"\x16\x03\x03" + v16(pair.client.hello_message()[:cut]))
+    area = pair.engine._pool.held[0]
+    assert any(area.bytes[SCRATCH:SCRATCH_END])
+    pair.feed(b"\x16\x03\x03\x00\x00")
+    assert pair.engine.failure(0) == "tls-unexpected-message" and pair.engine.holds_area(0)
+    assert not any(area.bytes[SCRATCH:OUT])
+    assert area.opener is None and area.sealer is None and area.transcript is None
+
+
+@pytest.mark.parametrize("how", ["close_notify", "finish", "failure"])
+def test_a_connection_that_ended_does_not_rest(how: str) -> None:
+    pair = Pair(engine()).establish()
+    if how == "close_notify":
+        pair.feed(pair.client.close_notify())
+    elif how == "finish":
+        pair.engine.finish(0)
+    else:
+        pair.feed(b"\x16\x03\x03\x00\x04")
+    pair.take()
+    assert pair.engine.areas_resting() == 0 and not pair.engine.holds_area(0)
 
 
 # -- keys ------------------------------------------------------------------------------------
