@@ -291,6 +291,7 @@ class Client(Observer):
         self.writing = Protection(suite, self.schedule.secrets["c ap traffic"], "application")
         self.schedule.resumption(digest(self.schedule.hash, self.transcript))
         self.state = "established"
+        self.read_tickets_ahead()
 
     # After it, and around it.
 

@@ -16,6 +16,9 @@ from .conversation import Conversation, NotPlayable, Outcome, Setup, Verified, p
 from .ends import End
 from .transport import Transport
 
+#: A server may decline every ticket and go on with a full handshake (RFC 8446 §4.2.11).
+DECLINED = ("resumed", "established")
+
 
 class SocketTransport:
     """One connection. ``exchange`` gives what comes first; ask again with nothing for more."""
@@ -128,6 +131,8 @@ class Played:
         wrong = self.what not in ("right", "not played", "not reached")
         if self.what in ("fault", "reset"):
             return True
+        if self.seen and (self.conversation.end.outcome, self.seen.outcome) == DECLINED:
+            return False
         # Which alert it is the RFC often leaves open (§6.2), and no client acts on it.
         return wrong and self.what != "another alert" and self.conversation.basis == "rfc"
 

@@ -102,6 +102,7 @@ class Observer:
         self.selected: int | None = None
         self.chain: tuple[bytes, ...] = ()
         self.request: messages.Request | None = None
+        self._tickets_ahead: list[bytes] = []
         self._spki = b""
         self._incoming = bytearray()
         self._handshake = bytearray()
@@ -373,6 +374,21 @@ class Observer:
             )
         )  # fmt: skip
 
+    def _on_ticket_ahead(self, whole: bytes) -> None:
+        """A ticket behind the server's Finished; its PSK follows from ours."""
+        rule = (
+            "RFC 8446 §4.6.1: a ticket before our Finished goes to a client that is asked nothing"
+        )
+        check(self.request is None, rule)
+        check(not self.exact, "policy: no ticket before our Finished")
+        self._tickets_ahead.append(whole)
+
+    def read_tickets_ahead(self) -> None:
+        """Our Finished is sent, and with it the resumption secret is known."""
+        ahead, self._tickets_ahead = self._tickets_ahead, []
+        for whole in ahead:
+            self._on_ticket(whole)
+
     def _named(self) -> bool:
         return self.hellos[-1].has(codes.SERVER_NAME)
 
@@ -391,6 +407,7 @@ class Observer:
         ("certificate", codes.CERTIFICATE): _on_certificate,
         ("verify", codes.CERTIFICATE_VERIFY): _on_verify,
         ("finished", codes.FINISHED): _on_finished,
+        ("flight", codes.NEW_SESSION_TICKET): _on_ticket_ahead,
         ("established", codes.NEW_SESSION_TICKET): _on_ticket,
         ("established", codes.KEY_UPDATE): _on_key_update,
     }

@@ -17,11 +17,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from peers.liar import Client
+
 HERE = Path(__file__).parent
 #: Without tickets where the server can be without; two tickets where it can be told how many; a
 #: client is asked for a certificate; it must have one.
 MODES = ("plain", "tickets", "optional", "required")
 ADDRESS = "127.0.0.1"
+#: Seconds that the first answer may take: a virtual machine warms up.
+FIRST_WORD = 20.0
 NICE = ("nice", "-n", "10")
 
 
@@ -59,7 +63,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Running:
-    """A server that accepts connections."""
+    """A server that answers."""
 
     port: int
     process: subprocess.Popen[bytes]
@@ -196,15 +200,20 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _accepts(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((ADDRESS, port), timeout=1):
-        return True
+def _answers(port: int) -> bool:
+    """A hello is answered: some programs listen long before they have loaded what answers."""
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection((ADDRESS, port), timeout=FIRST_WORD) as plain,
+    ):
+        plain.sendall(Client("is anybody there").hello())
+        return bool(plain.recv(1))
     return False
 
 
 @contextlib.contextmanager
 def start(name: str, folder: Path, mode: str = "plain", wait: float = 60) -> Iterator[Running]:
-    """The server, from when it accepts connections until the block is left. Raises `Absent`."""
+    """The server, from when it answers a hello until the block is left. Raises `Absent`."""
     kind = KINDS[name]
     if mode not in MODES:
         raise ValueError(f"a mode is one of {', '.join(MODES)}")
@@ -238,7 +247,7 @@ def start(name: str, folder: Path, mode: str = "plain", wait: float = 60) -> Ite
 
 def _await(process: subprocess.Popen[bytes], port: int, wait: float, log: Path) -> None:
     until = time.monotonic() + wait
-    while not _accepts(port):
+    while not _answers(port):
         if process.poll() is not None or time.monotonic() > until:
             said = log.read_text(errors="replace").strip()[-500:]
             raise Absent(f"the server does not listen: {said or 'it says nothing'}")
