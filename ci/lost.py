@@ -1,8 +1,8 @@
 """What the deleted tests saw: they are brought back from the merge base into a copy, and asked.
 
 One that fails there was deleted because it was right. For the others, the mutants of the
-functions that they run are judged by the tests that are left and then by the deleted ones: a
-mutant that only those kill has lost its test.
+functions that they run are judged by them, and what they kill by the tests that are left: a mutant
+that none of those kills has lost its test.
 """
 
 from __future__ import annotations
@@ -104,8 +104,9 @@ def _mutants(
     judged = mutation.judge(asked, gate.settings, gate.stop, lambda *_: None)
     deleted = set(nodes)
     for result in judged.report.results:
-        if result.by.partition("[")[0] in deleted:
-            was = names[result.by.partition("[")[0]]
+        killers = [name.partition("[")[0] for name in judged.killers[result.mutant.name]]
+        if killers and deleted.issuperset(killers):
+            was = names[killers[0]]
             mutant = result.mutant
             message = f"{mutant.function}, {mutant.operator}: only the deleted {was} killed it"
             gate.red("lost", message, file, mutant.line, mutant.diff)

@@ -110,12 +110,14 @@ class Loop:
     ) -> None:
         """`beyond`: seconds a child goes on after its first kill, through checks that have killed
         nothing yet. It is how the inputs that kill nothing are told from those not asked. `last`:
-        checks to be run when no other has killed."""
+        checks that come first here, and the others only for what they kill: whether any other
+        does is the question."""
         self.suite = suite
         self.jobs = jobs
         self.limits = limits
         self.beyond = beyond
-        self.last = last
+        self.last: frozenset[str] = frozenset()
+        self._last = last
         self.clean = Clean()
         self.kills: Counter[str] = Counter()
         self._of_function: dict[str, Counter[str]] = {}
@@ -164,6 +166,8 @@ class Loop:
 
     def judge(self, names: Sequence[str], tell: Callable[[Judged], None]) -> None:
         """Every mutant in turn; `tell` is given each verdict as it comes."""
+        # Not before: the clean run and the planted mutant are for every check.
+        self.last = self._last
         waiting = list(names)
         running: dict[int, _Child] = {}
         late: list[str] = []
@@ -202,11 +206,11 @@ class Loop:
         if self.beyond:
             return sorted(users, key=lambda check: (self.kills[check], self.clean.cpu[check]))
         before = self._of_function.get(function, Counter())
-        return sorted(users, key=lambda check: (check in self.last, -before[check]))
+        return sorted(users, key=lambda check: (check not in self.last, -before[check]))
 
     def concerns_last(self, name: str) -> bool:
         """Whether one of the checks that come last runs a mutant's function."""
-        return not self.last.isdisjoint(self.clean.users.get(function_of(name), ()))
+        return not self._last.isdisjoint(self.clean.users.get(function_of(name), ()))
 
     def _alone(self, name: str, checks: Sequence[str], times: float = 4.0) -> Judged:
         child = self._start(name, checks, times)
@@ -248,13 +252,17 @@ class Loop:
         killers: list[str] = []
         until = 0.0
         for check, following in _pairs(checks):
-            if killers and (self.kills[check] or time.process_time() > until):
+            if self.last and check not in self.last and not killers:
+                break
+            if self.beyond and killers and (self.kills[check] or time.process_time() > until):
+                continue
+            if self.last and killers and check in self.last:
                 continue
             allowed = (self.clean.cpu[check] * self.limits.factor + self.limits.cpu) * times
             signal.setitimer(signal.ITIMER_PROF, allowed)
             if self.suite.run(check, following):
                 killers.append(check)
-                if not self.beyond:
+                if not self.beyond and not (self.last and check in self.last):
                     break
                 until = until or time.process_time() + self.beyond
         return killers

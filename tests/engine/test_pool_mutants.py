@@ -572,3 +572,14 @@ def test_areas_given_back_and_areas_never_leased_are_both_counted() -> None:
         area.bytes[AREA_LEN // 2] = 1
     memoryview(pool._area_map)[2 * AREA_LEN] = 1
     assert pool.residue() == 3
+
+
+@pytest.mark.parametrize(("length", "pieces"), [(0, 8), (255, 8), (256, 7), (300, 7), (2048, 0)])
+def test_only_the_pieces_of_a_room_past_its_leaf_are_read(
+    length: int, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = Pool(2, 1)
+    read: list[int] = []
+    monkeypatch.setattr(copies, "nonzero", lambda view: read.append(len(view)) or 0)
+    assert pool.rooms.nonzero_past(1, length) == 0
+    assert len(read) == pieces and sum(read) == ROOM_LEN - length

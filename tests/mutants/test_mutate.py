@@ -178,6 +178,29 @@ def test_a_hunt_finds_the_input_that_tells_a_survivor(tmp_path: Path) -> None:
     assert "verdict=False" in found["original"] and "verdict=True" in found["mutant"]
 
 
+@pytest.mark.parametrize("left", [True, False])
+def test_what_a_deleted_test_kills_is_given_to_those_that_are_left(
+    left: bool, tmp_path: Path
+) -> None:
+    root = make(tmp_path / "tree")
+    test = root / "tests" / "engine" / "test_tiny.py"
+    if not left:
+        test.write_text(TESTS.replace("def test_slack", "def no_test_slack"))
+    aside = "tests/engine/test_tiny_aside.py"
+    judged = judge(
+        root, tmp_path / "run", extra={aside: TESTS}, last=(f"{aside}::test_slack",), seconds=60.0
+    )
+    # Only what the deleted test runs is judged.
+    assert {result.mutant.function for result in judged.report.results} == {"slack"}
+    assert judged.report.adds_up()
+    kills = [names for names in judged.killers.values() if names]
+    ours = [f"{aside}::test_slack"]
+    assert kills == [[*ours, "tests/engine/test_tiny.py::test_slack"] if left else ours] * len(
+        kills
+    )
+    assert kills
+
+
 # -- what is printed, and how it ends ----------------------------------------------------------
 
 
