@@ -118,7 +118,7 @@ class Observer:
             version = int.from_bytes(self._incoming[1:3], "big")
             rule = "RFC 8446 §5.1: a record has a known type and version 0x0303"
             # Whoever refuses a version may say so in another.
-            other = kind == codes.ALERT and self.state == "hello" and version >> 8 == 3
+            other = kind == codes.ALERT and self.reading is None and version >> 8 == 3
             right = version == 0x0303 or (other and not self.exact)
             check(kind in codes.RECORD_NAMES and right, rule, f"{kind} {version:#06x}")
             limit = SEALED_LIMIT if kind == codes.APPLICATION_DATA else PLAIN_LIMIT
