@@ -158,6 +158,40 @@ def test_output_is_wanted_before_the_peers_end_is_told() -> None:
     assert pair.engine.event(0) == "closed"
 
 
+@pytest.mark.parametrize("way", ["take", "recv"])
+def test_no_more_rest_than_may_when_a_record_was_moved_the_quick_way(way: str) -> None:
+    made = engine(2, 2)
+    made.set_resting(1)
+    one, two = Pair(made, 0).establish(), Pair(made, 1).establish()
+    one.feed(one.client.send(b"wake"))
+    assert one.recv() == b"wake" and made.areas_resting() == 1
+    if way == "take":
+        made.send(0, b"out")
+    else:
+        one.feed(one.client.send(b"in"))
+    two.feed(two.client.send(b"wake"))
+    assert two.recv() == b"wake" and made.areas_resting() == 1
+    assert one.take() if way == "take" else one.recv()
+    assert made.areas_resting() == 1 and made.areas_free() == 2
+
+
+def test_feeding_nothing_takes_no_area_from_one_that_rests() -> None:
+    made = engine(2, 1)
+    Pair(made, 0).establish()
+    Pair(made, 1).establish()
+    assert list(made._pool.held) == list(made._pool.resting) == [1]
+    assert made.feed(0, b"") == 0
+    assert list(made._pool.held) == list(made._pool.resting) == [1]
+
+
+def test_a_transports_end_behind_the_peers_close_notify_changes_nothing() -> None:
+    pair = Pair(engine()).establish()
+    pair.feed(pair.client.close_notify())
+    pair.engine.eof(0)
+    assert pair.engine.event(0) == "closed" and pair.engine.failure(0) is None
+    assert pair.engine.send(0, b"still") == 5
+
+
 def test_a_read_only_out_is_a_type_error_with_and_without_an_area() -> None:
     pair = Pair(engine()).greet()
     for call in (pair.engine.take, pair.engine.recv):
@@ -192,6 +226,13 @@ def test_the_room_of_a_failed_connection_is_residue() -> None:
 
 
 # -- identities ------------------------------------------------------------------------------
+
+
+def test_a_block_that_ends_as_a_certificate_and_begins_as_another_is_refused() -> None:
+    own = make(("server.example",))
+    chain = own.chain_pem.replace(b"BEGIN CERTIFICATE", b"BEGIN PUBLIC KEY")
+    with pytest.raises(Refused, match="tls-server-chain"):
+        Identities().add(chain, own.key_pem, [], NOW_MS)
 
 
 def test_a_letter_that_lowers_to_ascii_is_not_ascii() -> None:

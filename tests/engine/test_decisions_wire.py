@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from engine import codepoints
 from engine.exchange import exchange
 from engine.hello import HelloFault, Policy, choose, parse
-from engine.layout import OUT, OUT_CAP, RECEIVED, SCRATCH, SCRATCH_END
+from engine.layout import OUT, OUT_CAP, RECEIVED, SCRATCH, SCRATCH_END, WRITE_SEQ
 from engine.schedule import SUITES
 from peers.liar import Client
 from peers.liar.identities import NOW_MS
@@ -195,6 +195,21 @@ def test_a_connection_that_ended_does_not_rest(how: str) -> None:
     assert pair.engine.areas_resting() == 0 and not pair.engine.holds_area(0)
 
 
+def test_a_key_update_is_answered_with_one_that_asks_for_none_and_only_when_asked() -> None:
+    pair = Pair(engine()).establish()
+    pair.answer(pair.client.key_update(0))
+    assert pair.client.key_updates == []
+    pair.answer(pair.client.key_update(1))
+    assert pair.client.key_updates == [0]
+
+
+def test_a_key_update_with_a_byte_behind_it_has_no_effect() -> None:
+    pair = Pair(engine()).establish()
+    update = b"\x18\x00\x00\x01\x01"
+    pair.fails(pair.client.handshake_bytes(update + b"\x18"), *UNEXPECTED, "application")
+    assert pair.client.key_updates == []
+
+
 # -- keys ------------------------------------------------------------------------------------
 
 
@@ -203,6 +218,24 @@ def test_an_aes_gcm_key_protects_at_most_2_to_the_24_and_a_half_records() -> Non
     assert limits == {0x1301: 23_726_566, 0x1302: 23_726_566, 0x1303: (1 << 63) - 1}
     # The largest whole number under 2^24.5, whose square is 2^49.
     assert 23_726_566**2 < 1 << 49 < 23_726_567**2
+
+
+@pytest.mark.parametrize("resting", [0, 1])
+def test_a_key_whose_limit_is_reached_protects_only_its_key_update(
+    resting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SUITES[0x1301], "record_limit", 3)
+    client = Client(b"limit", now_ms=NOW_MS, suites=[0x1301])
+    pair = Pair(engine(), client=client).greet()
+    pair.engine.set_resting(resting)
+    pair.answer(client.finish())
+    for sent in range(1, 12):
+        assert pair.engine.send(0, b"x") == 1
+        # Three records, then the KeyUpdate and the first record under the next key.
+        if sent > 3:
+            assert pair.engine._pool.words(0)[WRITE_SEQ] == (sent - 1) % 3 + 1
+        client.read(pair.take())
+    assert client.received == b"x" * 11
 
 
 @pytest.mark.parametrize(
