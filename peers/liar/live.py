@@ -144,9 +144,10 @@ def _word(conversation: Conversation, outcome: Outcome, server: LiveServer) -> s
         return "another outcome" if outcome.detail.startswith("SPEC") else "fault"
     if not outcome.wrong:
         return "right"
-    # An alert's level of protection is the server's to choose while both have keys for either.
+    # The same alert under another key is another alert too: its protection is the server's to
+    # choose while both sides have keys for either.
     if want.outcome == seen.outcome == "alert":
-        return "another alert" if want.alert != seen.alert else "another outcome"
+        return "another alert"
     if any(t.reset for t in server.transports):
         return "reset"
     waits = ("waiting", "flight", "retry")

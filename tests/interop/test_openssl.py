@@ -7,8 +7,10 @@ two servers. The table is of one version; with another there is nothing to compa
 import re
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from ci import identities
 from ci.play import Target
 from peers import expected
 from peers.expected import Row, Table
-from peers.liar.conversation import Setup
+from peers.liar.conversation import Conversation, Setup
 from peers.liar.ends import End
 from peers.liar.live import Played, play_one
 from peers.liar.suites import CLIENTS, HANDSHAKE, SUITES, TICKETS
@@ -32,6 +34,7 @@ SETUPS: dict[str, tuple[str, Setup]] = {
 }
 #: Seconds of silence that are taken for waiting: at first, and where a difference is new.
 QUIET, LONG_QUIET = 0.05, 0.5
+SERVERS = 4
 LEAST = {"plain": 400, "tickets": 70, "optional": 8, "required": 140}
 
 
@@ -58,16 +61,22 @@ def compared(mode: str, folder: Path) -> tuple[Played, ...]:
     suite, setup = SETUPS[mode]
     if setup.client_auth:
         setup = replace(setup, roots=identities.client_roots())
+    chosen = SUITES[suite].conversations
+    # s_server serves one at a time, and most of the time is silence: there are several.
+    shares = [chosen[first::SERVERS] for first in range(SERVERS)]
+    with ThreadPoolExecutor(SERVERS) as pool:
+        return tuple(chain.from_iterable(pool.map(partial(_play, mode, folder, setup), shares)))
+
+
+def _play(mode: str, folder: Path, setup: Setup, chosen: list[Conversation]) -> list[Played]:
     until = time.monotonic() + 100
     with start("openssl", folder, mode) as server:
         slow = Target("127.0.0.1", server.port, setup, LONG_QUIET)
-        played = [
-            play_one(one, slow.host, slow.port, setup, QUIET) for one in SUITES[suite].conversations
-        ]
-        return tuple(
+        played = [play_one(one, slow.host, slow.port, setup, QUIET) for one in chosen]
+        return [
             slow.play(one.conversation, until) if TABLE.unexplained([one]) else one
             for one in played
-        )
+        ]
 
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
