@@ -4,4 +4,12 @@ A harness called NAME is the module `harnesses.NAME` with `run(data) -> outcome`
 folder `corpus/NAME/` and the file `corpus/NAME.outcomes`. A test checks that the three go together.
 """
 
-HARNESSES: tuple[str, ...] = ("hello", "server", "keyed", "ticket", "clientauth", "pool")
+HARNESSES: tuple[str, ...] = (
+    "hello",
+    "server",
+    "keyed",
+    "ticket",
+    "clientauth",
+    "pool",
+    "differential",
+)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from . import (
     HARNESSES,
     handmade_clientauth,
+    handmade_differential,
     handmade_hello,
     handmade_keyed,
     handmade_pool,
@@ -34,6 +35,7 @@ def cases() -> dict[str, dict[str, Case]]:
         "ticket": handmade_ticket.cases(),
         "clientauth": handmade_clientauth.cases(),
         "pool": handmade_pool.cases(),
+        "differential": handmade_differential.cases(),
     }
 
 

@@ -21,6 +21,7 @@ planted fault in `mutants/catalogue/` that trips it: an oracle that cannot fail 
     verdict     a ticket resumes, or does not, by one reading of the rules alone
     proof       established, verified or resumed without the proof that it takes
     model       the engine says of a connection what a plain model of it does not
+    differential OpenSSL answers a client's first bytes otherwise, and no row expects it
     areas       areas held, resting and free do not add up, or the wrong one was taken
 
 Cheap ones run for every input. The others run for a fixed share of inputs, chosen by the input's
@@ -68,6 +69,7 @@ ORACLES = (
     "proof",
     "model",
     "areas",
+    "differential",
 )
 
 ENGINE_FOLDER = str(Path(sys.modules["engine.refusals"].__file__ or "").parent)

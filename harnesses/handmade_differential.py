@@ -1,0 +1,86 @@
+"""The handmade inputs of the differential harness: a client's first bytes, as records.
+
+Most are those of the hello and server harnesses, with what those expect, up to the server's flight;
+the rest are differences that need inputs of their own (`harnesses.expected`).
+"""
+
+from __future__ import annotations
+
+from engine import codepoints as c
+from peers.liar import hello as build
+from peers.liar.hello import Hello
+from peers.liar.record import record
+
+from . import handmade_flights, handmade_hello, handmade_server
+from .handmade_hello import P521, Case, chosen, plain, psk
+from .hello import hello_records
+from .script import NO_AES, Call, parse
+
+RSA_PKCS1_SHA256 = 0x0401
+SPOILT = b"\0"
+"""The body of an extension that no list can have."""
+
+
+def cases() -> dict[str, Case]:
+    """Every handmade input by its file's name."""
+    found = {
+        name.replace("handmade-", "handmade-hello-"): Case(
+            hello_records(case.data), _first(case.outcome), case.what
+        )
+        for name, case in handmade_hello.cases().items()
+    }
+    whole = {
+        **handmade_server.clear(),
+        **handmade_server.retries(),
+        **handmade_flights.resumptions(),
+    }
+    for name, case in whole.items():
+        stream = _stream(case.data)
+        if stream is not None:
+            found[f"handmade-{name}"] = Case(stream, _first(case.outcome), case.what)
+    own = {name: Case(data, outcome, what) for name, data, outcome, what in _own()}
+    return found | {f"handmade-{name}": case for name, case in own.items()}
+
+
+def _first(outcome: str) -> str:
+    """What a conversation's outcome says of its first flight."""
+    return (
+        "waiting retried=yes"
+        if outcome.startswith("waiting") and "retried=yes" in outcome
+        else outcome.replace("established", "waiting")
+    )
+
+
+def _stream(data: bytes) -> bytes | None:
+    """What a script's client says; None when the script does anything else but feed it."""
+    script = parse(data)
+    if script is None or script.settings & ~NO_AES:
+        return None
+    if any(step.call not in (Call.FEED, Call.FEED_NOTHING) for step in script.steps):
+        return None
+    return b"".join(step.data for step in script.steps)
+
+
+def _own() -> tuple[tuple[str, bytes, str, str], ...]:
+    named = plain(c.EXT_SIGNATURE_ALGORITHMS_CERT, build.code_list((RSA_PKCS1_SHA256,)))
+    late = plain(c.EXT_KEY_SHARE, build.key_shares([]))
+    late.drop(c.EXT_SIGNATURE_ALGORITHMS)
+    late.put(c.EXT_PSK_KEY_EXCHANGE_MODES, build.psk_modes(c.PSK_DHE_KE))
+    late.put(c.EXT_PRE_SHARED_KEY, psk([b"ticket"], [bytes(32)]))
+    old = plain()
+    old.version = 0x0200
+    other = plain(c.EXT_SUPPORTED_GROUPS, build.code_list((P521,)))
+    other.put(c.EXT_KEY_SHARE, build.key_shares([]))
+    canceled = record(c.ALERT, b"\1\x5a")
+    return (
+        ("authorities", _sent(plain(c.EXT_CERTIFICATE_AUTHORITIES, SPOILT)), chosen(), "not read"),
+        ("sigalgs-cert", _sent(named), chosen(), "no certificate of ours fits"),
+        ("sigalgs-late", _sent(late), "waiting retried=yes", "judged after the tickets"),
+        ("legacy-version", _sent(old), chosen(), "before SSL 3.0"),
+        ("group-p521", _sent(other), "tls-server-group", "a group that OpenSSL has"),
+        ("canceled-only", canceled, "waiting", "and nothing follows"),
+    )
+
+
+def _sent(hello: Hello) -> bytes:
+    return record(c.HANDSHAKE, hello.message())
