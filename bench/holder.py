@@ -46,12 +46,15 @@ def resident(pid: int | str = "self") -> int:
 class Holder:
     """The engine and the room that its output passes through."""
 
-    def __init__(self, args: argparse.Namespace, identity: peers.Identity) -> None:
+    def __init__(self, args: argparse.Namespace, identity: peers.Identity, roots: bytes) -> None:
         self.engine = Engine.server(args.count, args.areas)
         if args.resting is not None:
             self.engine.set_resting(args.resting)
         self.engine.seed(os.urandom(32))
         self.engine.add_identity(identity.chain, identity.key, [peers.NAME], args.now_ms)
+        if roots:
+            self.engine.trust_clients(roots)
+            self.engine.client_auth_mode(2)
         self.now_ms: int = args.now_ms
         self.out = memoryview(bytearray(peers.WHOLE))
         self.plain = memoryview(bytearray(peers.WHOLE))
@@ -107,8 +110,10 @@ def main() -> int:
     parser.add_argument("--now-ms", type=int, required=True)
     args = parser.parse_args()
     with socket.socket(fileno=args.descriptor) as pipe:
-        chain, key = (read_exactly(pipe, LENGTH.unpack(read_exactly(pipe, 4))[0]) for _ in range(2))
-        holder = Holder(args, peers.Identity(chain, key))
+        chain, key, roots = (
+            read_exactly(pipe, LENGTH.unpack(read_exactly(pipe, 4))[0]) for _ in range(3)
+        )
+        holder = Holder(args, peers.Identity(chain, key), roots)
         while True:
             try:
                 operation, slot, length = FRAME.unpack(read_exactly(pipe, FRAME.size))

@@ -37,17 +37,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="set_resting of the engine (default: the engine's own)")
     parser.add_argument("--server", action="store_true",
                         help="the echo server and real sockets instead of the engine alone")
+    parser.add_argument("--client-cert", action="store_true",
+                        help="every client shows a certificate, and is verified")
     table.add_json(parser)
 
 
 class Crowd:
     """Every client of a run, and where each stands."""
 
-    def __init__(self, target: Target, count: int) -> None:
+    def __init__(self, target: Target, count: int, shown: peers.Identity | None) -> None:
         self.target = target
         self.count = count
         self.clients: list[peers.Client] = []
-        self._context = peers.client_context()
+        self._context = peers.client_context(shown)
         self._data = os.urandom(RECORD)
         self._waiting: list[bytes] = []
 
@@ -118,10 +120,10 @@ class Crowd:
 
 
 def phases(
-    target: Target, count: int, at_once: int, few_areas: bool
+    target: Target, count: int, at_once: int, few_areas: bool, shown: peers.Identity | None
 ) -> list[dict[str, table.Value]]:
     """Every phase in turn, each weighed at its end."""
-    crowd = Crowd(target, count)
+    crowd = Crowd(target, count, shown)
     idle = target.resident()
     rows: list[dict[str, table.Value]] = []
 
@@ -139,11 +141,13 @@ def phases(
         slots = crowd.connect(min(at_once, count - len(crowd.clients)))
         crowd.establish(crowd.shake(slots))
         clock.progress("established", len(crowd.clients), count)
-    weigh("established", count, 2.0)
+    # A verified client's leaf may cost so much more.
+    leaf = 1.5 if shown is not None else 0.0
+    weigh("established", count, 2.0 + leaf)
     crowd.echo()
-    weigh("echoed", count, 3.0)
+    weigh("echoed", count, 3.0 + leaf)
     held = crowd.half()
-    weigh("half a record", count, 3.0 if few_areas else None)
+    weigh("half a record", count, 3.0 + leaf if few_areas else None)
     rows[-1]["holding"] = held
     crowd.finish()
     weigh("all echoed", count)
@@ -157,13 +161,16 @@ def measure(args: argparse.Namespace) -> table.Result:
     # The server lets no more than half of its areas be in handshakes.
     room: int = args.count if areas is None else areas // 2 if args.server else areas
     at_once: int = min(args.handshakes, max(1, room))
+    authority = peers.authority() if args.client_cert else None
+    roots = None if authority is None else authority.root
+    shown = None if authority is None else authority.client
     target: Target
     if args.server:
-        target = ServerProcess(args.count, areas, at_once)
+        target = ServerProcess(args.count, areas, at_once, roots)
     else:
-        target = EngineProcess(args.count, areas, args.resting)
+        target = EngineProcess(args.count, areas, args.resting, roots)
     with target:
-        rows = phases(target, args.count, at_once, areas is not None)
+        rows = phases(target, args.count, at_once, areas is not None, shown)
     holding = next(row["holding"] for row in rows if "holding" in row)
     conditions: dict[str, table.Value] = {
         "connections": args.count,
@@ -171,6 +178,7 @@ def measure(args: argparse.Namespace) -> table.Result:
         "handshakes at once": at_once,
         "held": "by the echo server" if args.server else "by the engine alone",
         "record": RECORD,
+        "clients": "verified" if args.client_cert else "without a certificate",
     }
     notes = ["KiB of the server's process over its idle start: RssAnon + RssShmem + VmSwap."]
     if not args.server:

@@ -56,7 +56,10 @@ class Target(Protocol):
 class EngineProcess:
     """An engine in a process of its own (`bench.holder`)."""
 
-    def __init__(self, count: int, areas: int | None, resting: int | None) -> None:
+    def __init__(
+        self, count: int, areas: int | None, resting: int | None, roots: bytes | None = None
+    ) -> None:
+        """With `roots`, PEM, every client must show a certificate."""
         ours, theirs = socket.socketpair()
         child = [sys.executable, "-m", "bench.holder", str(theirs.fileno()), "--count", str(count),
                  "--now-ms", str(time.time_ns() // 1_000_000)]
@@ -71,7 +74,7 @@ class EngineProcess:
         self._pipe = ours
         self._answers: dict[int, bytes] = {}
         identity = peers.identity()
-        for part in (identity.chain, identity.key):
+        for part in (identity.chain, identity.key, roots or b""):
             ours.sendall(holder.LENGTH.pack(len(part)) + part)
 
     def _ask(self, operation: bytes, slot: int = 0, data: bytes = b"") -> bytes:
@@ -123,7 +126,10 @@ class EngineProcess:
 class ServerProcess:
     """`residue serve echo` and real sockets to it."""
 
-    def __init__(self, count: int, areas: int | None, handshakes: int) -> None:
+    def __init__(
+        self, count: int, areas: int | None, handshakes: int, roots: bytes | None = None
+    ) -> None:
+        """With `roots`, PEM, every client must show a certificate."""
         self._folder = tempfile.TemporaryDirectory()
         self._sockets: dict[int, socket.socket] = {}
         identity = peers.identity()
@@ -137,6 +143,9 @@ class ServerProcess:
             child += ["--bind", bind]
         if areas is not None:
             child += ["--areas", str(areas)]
+        if roots is not None:
+            Path(self._folder.name, "clients.pem").write_bytes(roots)
+            child += ["--client-ca", "clients.pem", "--require-client-cert"]
         self._log = Path(self._folder.name, "log")
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(

@@ -159,3 +159,11 @@ def test_an_echo_of_other_bytes_is_a_run_not_to_be_trusted(
     """The bench compares what came back; it does not only count it."""
     monkeypatch.setattr(peers.Client, "opened", lambda client, sealed: bytes(memory.RECORD))
     assert memory.run(parse(memory, ["--count", "2"])) == 3
+
+
+def test_memory_of_verified_clients_is_measured(capfd: pytest.CaptureFixture[str]) -> None:
+    """Every client shows a certificate, and the result says so."""
+    assert memory.run(parse(memory, ["--count", "4", "--client-cert", "--json"])) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["conditions"]["clients"] == "verified"
+    assert [row["phase"] for row in document["rows"]][2] == "established"
