@@ -129,7 +129,7 @@ class Played:
     def fault(self) -> bool:
         """What the server did is against the RFC, and not only against this project's choice."""
         wrong = self.what not in ("right", "not played", "not reached")
-        if self.what in ("fault", "reset"):
+        if self.what == "fault":
             return True
         if self.seen and (self.conversation.end.outcome, self.seen.outcome) == DECLINED:
             return False
