@@ -8,15 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine import Engine, Refused, layout
+from engine import Engine, Refused, der, layout
+from engine.clientauth import read_certificate
 from engine.copies import clear_keys, copy_core
 from engine.drbg import Drbg
 from engine.identities import Identities
 from engine.layout import CORE_LEN
 from engine.pool import Pool
+from engine.stores import load
 from peers.liar import Client
 from peers.liar.identities import NOW_MS, make
-from tests.engine.mutual_pairs import client, device, mutual
+from tests.engine.mutual_pairs import client, device, mutual, root
 from tests.engine.pairs import ENTROPY, Pair, engine
 
 # -- the maps --------------------------------------------------------------------------------
@@ -175,6 +177,19 @@ def test_no_more_rest_than_may_when_a_record_was_moved_the_quick_way(way: str) -
     assert made.areas_resting() == 1 and made.areas_free() == 2
 
 
+def test_a_record_that_was_moved_the_quick_way_may_be_had_in_two_parts() -> None:
+    pair = Pair(engine()).establish()
+    assert pair.engine.areas_resting() == 1
+    assert pair.engine.send(0, b"answer") == 6
+    first = bytearray(1)
+    assert pair.engine.take(0, first) == 1
+    pair.client.read(bytes(first) + pair.take())
+    assert pair.client.received == b"answer"
+    pair.feed(pair.client.send(b"question"))
+    assert pair.engine.recv(0, first) == 1
+    assert bytes(first) + pair.recv() == b"question"
+
+
 def test_feeding_nothing_takes_no_area_from_one_that_rests() -> None:
     made = engine(2, 1)
     Pair(made, 0).establish()
@@ -182,6 +197,16 @@ def test_feeding_nothing_takes_no_area_from_one_that_rests() -> None:
     assert list(made._pool.held) == list(made._pool.resting) == [1]
     assert made.feed(0, b"") == 0
     assert list(made._pool.held) == list(made._pool.resting) == [1]
+
+
+def test_plaintext_that_was_received_makes_room_for_the_next_record() -> None:
+    pair = Pair(engine()).establish()
+    records = [pair.client.send(bytes([n]) * 16_384) for n in (1, 2, 3)]
+    assert pair.feed(records[0] + records[1]) == len(records[0] + records[1])
+    assert pair.engine.feed(0, records[2]) == 0
+    assert pair.engine.recv(0, bytearray(16_384)) == 16_384
+    assert pair.engine.feed(0, records[2]) == len(records[2])
+    assert pair.recv() == b"\x02" * 16_384 + b"\x03" * 16_384
 
 
 def test_a_transports_end_behind_the_peers_close_notify_changes_nothing() -> None:
@@ -233,6 +258,31 @@ def test_a_block_that_ends_as_a_certificate_and_begins_as_another_is_refused() -
     chain = own.chain_pem.replace(b"BEGIN CERTIFICATE", b"BEGIN PUBLIC KEY")
     with pytest.raises(Refused, match="tls-server-chain"):
         Identities().add(chain, own.key_pem, [], NOW_MS)
+
+
+def test_a_certificate_with_bytes_behind_it_has_no_outline() -> None:
+    whole = device().der
+    assert der.outline(whole).tbs in whole
+    with pytest.raises(der.Malformed):
+        der.outline(whole + b"\x00")
+
+
+def test_an_element_that_is_longer_than_what_holds_it_is_malformed() -> None:
+    whole = b"\x04\x81\x90" + bytes(0x90)
+    assert der.element(whole, 0, len(whole)) == (4, 3, len(whole))
+    with pytest.raises(der.Malformed):
+        der.element(whole, 0, len(whole) - 1)
+
+
+def test_a_store_with_a_stray_character_in_a_block_is_refused() -> None:
+    pem = root().pem.replace(b"CERTIFICATE-----\n", b"CERTIFICATE-----\n!", 1)
+    with pytest.raises(Refused, match="tls-server-client-store"):
+        load(pem)
+
+
+def test_a_request_context_is_told_before_a_list_of_another_length() -> None:
+    assert read_certificate(b"\x01x\x00\x00\x05") == "tls-server-illegal-parameter"
+    assert read_certificate(b"\x00\x00\x00\x05") == "tls-decode-error"
 
 
 def test_a_letter_that_lowers_to_ascii_is_not_ascii() -> None:

@@ -17,6 +17,7 @@ from engine import codepoints
 from engine.exchange import exchange
 from engine.hello import HelloFault, Policy, choose, parse
 from engine.layout import OUT, OUT_CAP, RECEIVED, SCRATCH, SCRATCH_END, WRITE_SEQ
+from engine.messages import encrypted_extensions
 from engine.schedule import SUITES
 from peers.liar import Client
 from peers.liar.identities import NOW_MS
@@ -28,10 +29,12 @@ from tests.engine.hello_bytes import (
     PRE_SHARED_KEY,
     RESUMING,
     SCHEMES,
+    SHARES,
     TICKET,
     VERSIONS,
     X25519,
     Body,
+    shares,
     u16,
     v8,
     v16,
@@ -80,6 +83,32 @@ def test_compression_is_told_before_a_missing_extension() -> None:
     assert refusal(replace(GOOD, compression=b"\x01").without(GROUPS).encode()) == ILLEGAL
 
 
+@pytest.mark.parametrize(
+    ("name", "matched"), [("server.example", True), ("other.example", False), (None, False)]
+)
+def test_a_server_name_is_answered_when_an_identity_has_it(
+    name: str | None, matched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bytes] = []
+
+    def telling(alpn: bytes | None, name_matched: bool) -> bytes:
+        told.append(encrypted_extensions(alpn, name_matched))
+        return told[-1]
+
+    monkeypatch.setattr("engine.messages.encrypted_extensions", telling)
+    Pair(engine(), client=Client(b"name", now_ms=NOW_MS, server_name=name)).establish()
+    assert told == [b"\x08\x00\x00" + v8(v16(u16(0) + v16(b"") if matched else b""))]
+
+
+@pytest.mark.parametrize(
+    ("group", "share"), [(X25519, bytes(32)), (P256, b"\x04" + b"\x01" * 64)]
+)
+def test_a_share_that_is_no_point_has_a_tag_of_its_own(group: int, share: bytes) -> None:
+    body = GOOD.put(SHARES, shares((group, share))).encode()
+    message = b"\x01" + len(body).to_bytes(3, "big") + body
+    Pair(engine()).fails(b"\x16\x03\x03" + v16(message), "tls-key-share", 47, "")
+
+
 # -- records ---------------------------------------------------------------------------------
 
 
@@ -89,6 +118,26 @@ def test_an_inner_plaintext_of_16386_bytes_overflows_and_one_less_does_not() -> 
     assert pair.feed(data) == len(data)
     assert pair.recv() == b"x"
     pair.fails(pair.client.protect(23, b"x", 16_384), "tls-record-overflow", 22, "application")
+
+
+@pytest.mark.parametrize("last", [b"\x15", b"\x16", b"\x17"])
+def test_an_inner_plaintext_of_zeros_reads_nothing_of_what_waits_before_it(last: bytes) -> None:
+    pair = Pair(engine()).establish()
+    pair.feed(pair.client.send(b"waits" + last))
+    pair.feed(pair.client.protect(0, bytes(5)))
+    assert pair.engine.failure(0) == "tls-unexpected-message"
+    assert pair.recv() == b"waits" + last
+
+
+def test_a_hello_behind_the_flight_is_refused_under_the_clients_key_too() -> None:
+    pair = Pair(engine()).greet()
+    hello = Client(b"another", now_ms=NOW_MS).hello_message()
+    pair.fails(pair.client.handshake_bytes(hello), *UNEXPECTED, "application")
+
+
+def test_a_protected_change_cipher_spec_is_refused_once_established() -> None:
+    pair = Pair(engine()).establish()
+    pair.fails(pair.client.protect(20, b"\x01"), *UNEXPECTED, "application")
 
 
 def test_early_data_inside_a_fragmented_second_hello_is_refused() -> None:
