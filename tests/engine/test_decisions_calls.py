@@ -5,10 +5,15 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from engine import Engine, Refused, der, layout
+from engine.certificates import read
 from engine.clientauth import read_certificate
 from engine.copies import clear_keys, copy_core
 from engine.drbg import Drbg
@@ -283,6 +288,30 @@ def test_a_store_with_a_stray_character_in_a_block_is_refused() -> None:
 def test_a_request_context_is_told_before_a_list_of_another_length() -> None:
     assert read_certificate(b"\x01x\x00\x00\x05") == "tls-server-illegal-parameter"
     assert read_certificate(b"\x00\x00\x00\x05") == "tls-decode-error"
+
+
+@pytest.mark.parametrize(("exponent", "fault"), [(1, True), (2, True), (3, False), (4, True)])
+def test_a_public_exponent_that_lets_anybody_sign_is_refused(exponent: int, fault: bool) -> None:
+    made = rsa.generate_private_key(3, 2048)
+    signer = ed25519.Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "rsa")])
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    whole = (
+        x509.CertificateBuilder(name, name, made.public_key(), 7, day, day + timedelta(days=1))
+        .sign(signer, None)
+        .public_bytes(Encoding.DER)
+    )
+    modulus = made.public_key().public_numbers().n.to_bytes(256, "big")
+    assert whole.count(modulus + b"\x02\x01\x03") == 1
+    found = read(whole.replace(modulus + b"\x02\x01\x03", modulus + bytes((2, 1, exponent))))
+    assert found is not None
+    study = found.study()
+    assert study in ("x509-key-size", "x509-decode") if fault else study is None
+
+
+def test_a_verified_clients_key_goes_with_its_handshake() -> None:
+    pair = Pair(mutual(), client=client(device())).establish()
+    assert pair.engine._pool.held[0].peer_key is None
 
 
 def test_a_letter_that_lowers_to_ascii_is_not_ascii() -> None:
