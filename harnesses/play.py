@@ -55,7 +55,8 @@ class Run:
     """One script through an engine, from `serve` to slots that are free again."""
 
     def __init__(self, engine: Engine, script: Script, judged: bool = True) -> None:
-        """Not `judged`, the run is made for what it ends as: no memory is scanned till the end."""
+        """Not `judged`, the run is made for what it ends as: no memory is scanned till the end, and
+        a connection that failed is not asked again whether it did."""
         self.engine = engine
         self.script = script
         self.judged = judged
@@ -181,7 +182,8 @@ class Run:
     def _leave(self) -> None:
         connection = self.connection
         self.signed = self.signed or bool(self.engine.suite(MAIN_SLOT))
-        connection.check_end(every=self.every)
+        if self.judged or connection.failure is None:
+            connection.check_end(every=self.every)
         self.stories.append(connection.story())
         self.trails.append(connection.trail)
         self.plaintext = bytes(connection.plaintext)
