@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from engine import chains, stores
 from tests.engine.chain_maker import NOW, authority, key, leaf
+from tests.engine.mutual_pairs import mutual
 
 UNKNOWN = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\x00")
 
@@ -27,3 +29,31 @@ def test_a_critical_extension_is_told_before_a_key_that_is_not_accepted() -> Non
     assert chains.verify([plain.der], store, NOW) == "x509-unsupported-algorithm"
     both = leaf(root, own=own, extra=[(UNKNOWN, True)])
     assert chains.verify([both.der], store, NOW) == "x509-critical-extension"
+
+
+def test_the_request_lists_the_names_of_the_store_that_is_there() -> None:
+    made = mutual()
+    other = authority("another root")
+    name = other.subject.public_bytes()
+    assert name not in made._server.clients.request
+    made.trust_clients(other.pem)
+    assert name in made._server.clients.request
+
+
+def test_a_leafs_own_fault_is_told_before_its_time() -> None:
+    root = authority("root")
+    late = leaf(root, before=NOW - 2, after=NOW - 1, extra=[(UNKNOWN, True)])
+    assert chains.verify([late.der], stores.load(root.pem), NOW) == "x509-critical-extension"
+
+
+def test_a_salt_that_is_not_the_one_written_in_the_certificate_is_a_bad_signature() -> None:
+    root = authority("rsa root", own=key("rsa root", "RSA-2048"))
+    store = stores.load(root.pem)
+    assert isinstance(root.key, rsa.RSAPrivateKey)
+    digest = hashes.SHA256()
+    made = leaf(root, pss=padding.PSS(padding.MGF1(digest), digest.digest_size))
+    assert isinstance(chains.verify([made.der], store, NOW), chains.Verified)
+    short = padding.PSS(padding.MGF1(digest), digest.digest_size - 1)
+    signature = root.key.sign(made.cert.tbs_certificate_bytes, short, digest)
+    again = made.der[: -len(signature)] + signature
+    assert chains.verify([again], store, NOW) == "x509-bad-signature"
