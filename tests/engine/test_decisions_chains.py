@@ -40,6 +40,14 @@ def test_the_request_lists_the_names_of_the_store_that_is_there() -> None:
     assert name in made._server.clients.request
 
 
+def test_a_leaf_that_bears_its_issuers_name_is_judged_by_its_names() -> None:
+    root = authority("same", excluded=[x509.DNSName("device.example")])
+    store = stores.load(root.pem)
+    for subject in ("same", "device"):
+        made = leaf(root, subject)
+        assert chains.verify([made.der], store, NOW) == "x509-name-constraint"
+
+
 def test_a_leafs_own_fault_is_told_before_its_time() -> None:
     root = authority("root")
     late = leaf(root, before=NOW - 2, after=NOW - 1, extra=[(UNKNOWN, True)])

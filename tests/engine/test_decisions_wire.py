@@ -100,9 +100,7 @@ def test_a_server_name_is_answered_when_an_identity_has_it(
     assert told == [b"\x08\x00\x00" + v8(v16(u16(0) + v16(b"") if matched else b""))]
 
 
-@pytest.mark.parametrize(
-    ("group", "share"), [(X25519, bytes(32)), (P256, b"\x04" + b"\x01" * 64)]
-)
+@pytest.mark.parametrize(("group", "share"), [(X25519, bytes(32)), (P256, b"\x04" + b"\x01" * 64)])
 def test_a_share_that_is_no_point_has_a_tag_of_its_own(group: int, share: bytes) -> None:
     body = GOOD.put(SHARES, shares((group, share))).encode()
     message = b"\x01" + len(body).to_bytes(3, "big") + body
