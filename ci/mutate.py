@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
         mutants = [mutant for answer in answers for mutant in answer.mutants]
         settled = ledger.settle(entries, mutants, report.results)
         if args.by == "corpus":
-            _print_corpus(report, answers)
+            _print_corpus(report, answers, bool(stop))
             code = int(Exit.CLEAN)
         else:
             whole = args.shard == (1, 1) and not args.function
@@ -288,7 +288,7 @@ def table(report: Report, settled: Settled) -> str:
     )
 
 
-def _print_corpus(report: Report, answers: list[Judged]) -> None:
+def _print_corpus(report: Report, answers: list[Judged], interrupted: bool) -> None:
     killers: dict[str, int] = {}
     for answer in answers:
         for names in answer.killers.values():
@@ -299,6 +299,9 @@ def _print_corpus(report: Report, answers: list[Judged]) -> None:
     print("what the committed inputs kill with no other test; what they do not is in results.json")
     for name, count in sorted(killers.items(), key=lambda item: (-item[1], item[0]))[:20]:
         print(f"  {count:5d}  {name}")
+    if interrupted:
+        print("interrupted: which inputs kill none is not known")
+        return
     print(f"{len(idle)} inputs kill none of these mutants:")
     for name in sorted(idle):
         print(f"         {name}")
