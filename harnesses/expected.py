@@ -156,6 +156,14 @@ EXPECTED = (
         "are read from the second hello. OpenSSL judges the first.",
         {"MISSING_SIGALGS_EXTENSION"},
     ),
+    _row(
+        "suite-of-the-retry",
+        {"retry, flight"},
+        {"alert 47"},
+        "The second hello drops a suite that OpenSSL, whose order is another, chose with its retry "
+        "and the engine did not (RFC 8446 4.1.4).",
+        {"BAD_CIPHER"},
+    ),
     # The engine refuses and OpenSSL goes on.
     _row(
         "other-groups",
@@ -204,6 +212,13 @@ EXPECTED = (
         {"retry, flight"},
         "SPEC 1.2: the second hello keeps its session id and suite, and has just the share asked "
         "for. OpenSSL compares less.",
+    ),
+    _row(
+        "second-hello-whole",
+        {"tls-server-missing-extension"},
+        {"retry, flight"},
+        "RFC 8446 9.2: a hello with key_share has supported_groups, and the second is a hello too. "
+        "OpenSSL asks it of the first.",
     ),
     # One of them has not judged yet.
     _row(

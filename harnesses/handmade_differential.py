@@ -12,7 +12,7 @@ from peers.liar.hello import Hello
 from peers.liar.record import record
 
 from . import handmade_flights, handmade_hello, handmade_server
-from .handmade_hello import P521, Case, chosen, plain, psk
+from .handmade_hello import P521, Case, chosen, plain, psk, without
 from .hello import hello_records
 from .script import NO_AES, Call, parse
 
@@ -71,6 +71,9 @@ def _own() -> tuple[tuple[str, bytes, str, str], ...]:
     old.version = 0x0200
     other = plain(c.EXT_SUPPORTED_GROUPS, build.code_list((P521,)))
     other.put(c.EXT_KEY_SHARE, build.key_shares([]))
+    first = _sent(plain(c.EXT_KEY_SHARE, build.key_shares([])))
+    fewer = plain()
+    fewer.suites = [c.TLS_AES_128_GCM_SHA256]
     canceled = record(c.ALERT, b"\1\x5a")
     return (
         ("authorities", _sent(plain(c.EXT_CERTIFICATE_AUTHORITIES, SPOILT)), chosen(), "not read"),
@@ -78,6 +81,13 @@ def _own() -> tuple[tuple[str, bytes, str, str], ...]:
         ("sigalgs-late", _sent(late), "waiting retried=yes", "judged after the tickets"),
         ("legacy-version", _sent(old), chosen(), "before SSL 3.0"),
         ("group-p521", _sent(other), "tls-server-group", "a group that OpenSSL has"),
+        ("retry-suites", first + _sent(fewer), chosen(retried="yes"), "other suites are gone"),
+        (
+            "retry-groups",
+            first + _sent(without(c.EXT_SUPPORTED_GROUPS)),
+            "tls-server-missing-extension",
+            "no supported_groups in the second hello",
+        ),
         ("canceled-only", canceled, "waiting", "and nothing follows"),
     )
 
