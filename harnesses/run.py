@@ -32,7 +32,10 @@ FRAMES = 3
 NUMBERS = re.compile("[0-9a-f]*[0-9][0-9a-f]*")
 # Block moves, and what a connection says of itself: a few branches each, which the oracles take
 # dozens of times after every call, and always the same ones. Counting them costs a third.
-PLAIN = ("engine.base", "engine.copies", "engine.readings")
+PLAIN = (
+    "engine.base", "engine.copies", "engine.readings", "engine.schedule", "engine.exchange",
+    "engine.drbg", "engine.messages", "engine.identities", "engine.pool",
+)
 # libFuzzer's own default for a hang is twenty minutes; no input here may take a thousandth of that.
 DEFAULTS = {"-timeout": "10", "-rss_limit_mb": "1024"}
 
