@@ -8,6 +8,7 @@ import ast
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -179,6 +180,39 @@ def _docstring(node: ast.AST) -> bool:
 def functions_of(name: str, source: str) -> set[str]:
     """The functions and methods of a file, as the ledger calls them."""
     return set(_parts(name, source)[0])
+
+
+def concerns(change: Change, name: str, text: str, root: Path = ROOT) -> bool:
+    """Whether this text of a touched file lies where the change is.
+
+    That is in a function that changed; anywhere, once a table of the file did; and where the text
+    is no longer there once, which says that the change took it away.
+    """
+    if name not in change.files:
+        return False
+    if name in change.tables or change.files[name] == "D":
+        return True
+    source = (root / name).read_text(encoding="utf-8")
+    if source.count(text) != 1:
+        return True
+    first = source.count("\n", 0, source.index(text)) + 1
+    last = first + text.rstrip("\n").count("\n")
+    changed = change.functions.get(name, frozenset())
+    return any(
+        function in changed and start <= last and first <= end
+        for function, start, end in _spans(name, source)
+    )
+
+
+def _spans(name: str, source: str) -> Iterator[tuple[str, int, int]]:
+    """Each function and method of a file with its first and last line, decorators included."""
+    for node in _parse(name, source).body:
+        members = node.body if isinstance(node, ast.ClassDef) else [node]
+        owner = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        for member in members:
+            if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
+                starts = [member.lineno, *(one.lineno for one in member.decorator_list)]
+                yield owner + member.name, min(starts), member.end_lineno or member.lineno
 
 
 # -- tests, the catalogue ---------------------------------------------------------------------

@@ -84,7 +84,7 @@ class Gate:
 
         def concerned(plant: Plant) -> bool:
             return (
-                plant.file in change.files
+                changes.concerns(change, plant.file, plant.text)
                 or plant.name in change.changed_plants
                 or any(_names(line, tests, inputs) for line in plant.seen_by)
             )

@@ -221,6 +221,25 @@ def test_entries_are_concerned_by_the_tests_and_inputs_they_name(
     assert gate._names(line, tests, inputs) is named
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "text", "concerned"),
+    [
+        ("return x + x", "return 2 * x", "return 2 * x", True),
+        ("return x + x", "return 2 * x", "return x > 3", False),
+        ("return x + x", "return 2 * x", "return x + x", True),
+        ("return x + x", "return 2 * x", 'TABLE = {"seven": 7}', False),
+        ('{"seven": 7}', '{"seven": 8}', "return x > 3", True),
+    ],
+)
+def test_an_entry_is_concerned_where_its_text_lies_in_what_changed(
+    repo: Path, old: str, new: str, text: str, concerned: bool
+) -> None:
+    edit(repo, "engine/tiny.py", old, new)
+    change = changes.since("main", repo)
+    assert changes.concerns(change, "engine/tiny.py", text, repo) is concerned
+    assert not changes.concerns(change, "engine/other.py", text, repo)
+
+
 # -- deleted tests ----------------------------------------------------------------------------
 
 
