@@ -20,12 +20,21 @@ def test_three_harnesses_on_two_processes_have_forty_seconds_of_sixty_each():
 
 
 def test_what_a_stranger_reaches_is_fuzzed_longest():
-    plan = lanes(["hello", "server", "keyed", "ticket"], 65, 2)
+    plan = lanes(["hello", "server", "keyed", "ticket"], 73, 2)
     total = {"hello": 0.0, "server": 0.0, "keyed": 0.0, "ticket": 0.0}
     for lane in plan:
         for turn in lane:
             total[turn.harness] += turn.seconds
-    assert total == pytest.approx({"hello": 30, "server": 80, "keyed": 10, "ticket": 10})
+    assert total == pytest.approx({"hello": 41, "server": 77, "keyed": 14, "ticket": 14})
+
+
+def test_every_harness_of_a_short_run_has_time_to_start():
+    names = ["hello", "server", "keyed", "ticket", "clientauth", "pool", "differential"]
+    total = dict.fromkeys(names, 0.0)
+    for lane in lanes(names, 20, 2):
+        for turn in lane:
+            total[turn.harness] += turn.seconds
+    assert min(total.values()) >= SHORTEST
 
 
 @pytest.mark.parametrize("count", range(1, 9))
