@@ -471,24 +471,28 @@ def test_a_failed_opening_leaves_no_plaintext() -> None:
 
 
 def test_an_idle_connection_has_no_object_of_its_own() -> None:
-    made = engine(200, 2)
+    made = engine(380, 2)
     made.set_resting(0)
-    for slot in range(20):
+    for slot in range(200):
         Pair(made, slot).establish()
-    own = tracemalloc.Filter(True, f"{os.path.dirname(engine_package.__file__)}/*")
+    folder = os.path.dirname(engine_package.__file__)
+    # Signing and checking aside: what `cryptography` keeps there for a while is not a connection's.
+    own = [
+        tracemalloc.Filter(True, f"{folder}/*"),
+        tracemalloc.Filter(False, f"{folder}/identities.py"),
+    ]
     tracemalloc.start()
     try:
         gc.collect()
-        before = tracemalloc.take_snapshot().filter_traces([own])
-        for slot in range(20, 200):
+        before = tracemalloc.take_snapshot().filter_traces(own)
+        for slot in range(200, 380):
             Pair(made, slot).establish()
         gc.collect()
-        after = tracemalloc.take_snapshot().filter_traces([own])
+        after = tracemalloc.take_snapshot().filter_traces(own)
     finally:
         tracemalloc.stop()
-    # One object a connection would be 180. `cryptography` keeps some few of its own meanwhile.
     kept = sum(change.count_diff for change in after.compare_to(before, "filename"))
-    assert kept < 100
+    assert kept < 20  # one object a connection would be 180
 
 
 def test_close_wipes_connections_in_every_state() -> None:
