@@ -23,6 +23,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="H",
         help="run only this harness (may be given again); without it, all of them",
     )
+    parser.add_argument(
+        "--seeds",
+        type=Path,
+        metavar="DIR",
+        help="begin from the inputs in DIR/HARNESS too, which are merged with what is found",
+    )
+    parser.add_argument(
+        "--weight",
+        type=weight,
+        action="append",
+        metavar="HARNESS=N",
+        help="its parts of the time that is left when each has a little (may be given again)",
+    )
+    parser.add_argument(
+        "--value-profile",
+        metavar="HARNESS",
+        help="one more share for this harness, that looks at the values it compares",
+    )
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +78,18 @@ def positive(text: str) -> int:
     return number
 
 
+def weight(text: str) -> tuple[str, float]:
+    """HARNESS=N with N over 0."""
+    name, _, number = text.partition("=")
+    try:
+        parts = float(number)
+    except ValueError:
+        parts = 0.0
+    if not 0.0 < parts <= 1000.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HARNESS=N with N over 0, up to 1000")
+    return name, parts
+
+
 def known(names: list[str]) -> list[str]:
     """The names, each once, if all are harnesses."""
     for name in names:
@@ -68,19 +98,16 @@ def known(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def execute(kind: str, args: argparse.Namespace, names: list[str]) -> int:
+def execute(args: argparse.Namespace, options: Options) -> int:
     """Run the harnesses and sum up; the exit code is the verdict."""
     for package, extra in (("atheris", "fuzz"), ("coverage", "fuzz")):
         if importlib.util.find_spec(package) is None:
             raise Untrusted(f"{package} is not installed: pip install -e '.[{extra}]'")
-    whole = set(names) == set(HARNESSES)
-    options = Options(
-        kind, names, float(args.seconds), args.jobs, dictionary=_dictionary, whole=whole
-    )
     with Stop() as stop:
-        out = output.make(args.out, kind)
+        out = output.make(args.out, options.kind)
         progress = Progress()
-        progress.say(f"{kind} of {', '.join(names)} into {output.shown(out.root)}")
+        names = ", ".join(options.harnesses)
+        progress.say(f"{options.kind} of {names} into {output.shown(out.root)}")
         data = as_data(conduct(options, out, progress, stop))
         story = summary.write(out.root, data)
         if args.json:
@@ -89,6 +116,13 @@ def execute(kind: str, args: argparse.Namespace, names: list[str]) -> int:
         else:
             print(f"\n{story}\n{output.shown(out.root)}/summary.json")
     return int(data["exit"])
+
+
+def options_of(kind: str, args: argparse.Namespace, names: list[str]) -> Options:
+    """What `add_common` asked for, of these harnesses."""
+    names = known(names)
+    whole = set(names) == set(HARNESSES)
+    return Options(kind, names, float(args.seconds), args.jobs, dictionary=_dictionary, whole=whole)
 
 
 def _dictionary(path: Path) -> None:
@@ -100,4 +134,13 @@ def _dictionary(path: Path) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue campaign`."""
-    return execute("campaign", args, known(args.harness or list(HARNESSES)))
+    options = options_of("campaign", args, args.harness or list(HARNESSES))
+    options.seeds = args.seeds
+    options.weights = dict(args.weight or [])
+    options.value_profile = args.value_profile
+    for name in [*options.weights, *filter(None, [options.value_profile])]:
+        if name not in options.harnesses:
+            raise UsageError(f"{name!r} is none of the harnesses that are run")
+    if options.seeds is not None and not options.seeds.is_dir():
+        raise UsageError(f"{options.seeds} is not a folder")
+    return execute(args, options)

@@ -17,6 +17,7 @@ from typing import Any
 
 from ci import canary, findings, floors, libfuzzer, merge, reach, schedule, supervisor
 from ci.canary import Canary
+from ci.curve import Curve
 from ci.exits import Exit
 from ci.findings import Finding
 from ci.merge import Merge
@@ -43,6 +44,11 @@ class Options:
     seconds: float
     jobs: int
     corpus: Path = ROOT / "corpus"
+    seeds: Path | None = None
+    """A folder of folders, one a harness, of inputs to begin from beside the committed ones."""
+    weights: dict[str, float] = field(default_factory=dict)
+    value_profile: str | None = None
+    """The harness that has one more share, which looks at compared values too."""
     command: Callable[[str], list[str]] = libfuzzer.runner
     dictionary: Callable[[Path], None] | None = None
     canaries: bool = True
@@ -65,6 +71,7 @@ class Run:
     measured: dict[str, Measured] = field(default_factory=dict)
     untrusted: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    curve: list[dict[str, Any]] = field(default_factory=list)
     interrupted: bool = False
     took: float = 0.0
 
@@ -86,8 +93,11 @@ class Run:
 def conduct(options: Options, output: Output, progress: Progress, stop: Stop) -> Run:
     """Do it all. Nothing is raised for what a harness or the fuzzer does."""
     began = time.monotonic()
-    plan = schedule.lanes(options.harnesses, options.seconds, options.jobs)
+    plan = schedule.lanes(
+        options.harnesses, options.seconds, options.jobs, options.weights, options.value_profile
+    )
     run = Run(options, output, Phase(options.seconds, plan))
+    _copy_seeds(run)
     if options.canaries:
         progress.say("planted faults first")
         _fly(run, stop)
@@ -111,8 +121,16 @@ def conduct(options: Options, output: Output, progress: Progress, stop: Stop) ->
 
 
 def _seeds(run: Run, harness: str) -> list[Path]:
-    folder = run.options.corpus / harness
-    return [folder] if folder.is_dir() else []
+    folders = (run.options.corpus / harness, run.output.seeds(harness))
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def _copy_seeds(run: Run) -> None:
+    # A copy, because merging wants every folder inside of the output folder, and because the one
+    # that was given may be replaced by what comes of this run.
+    for harness in run.options.harnesses:
+        if run.options.seeds is not None and (run.options.seeds / harness).is_dir():
+            shutil.copytree(run.options.seeds / harness, run.output.seeds(harness))
 
 
 def _fly(run: Run, stop: Stop) -> None:
@@ -140,7 +158,7 @@ def _fuzz(run: Run, progress: Progress, stop: Stop) -> None:
     base = secrets.randbelow(2**30) + 1
 
     def make(turn: Slice, number: int) -> Shard:
-        name = f"{turn.harness}-{number}"
+        name = f"{turn.harness}-{number}{'-values' if turn.value_profile else ''}"
         return Shard(
             Task(
                 harness=turn.harness,
@@ -151,17 +169,23 @@ def _fuzz(run: Run, progress: Progress, stop: Stop) -> None:
                 dictionary=dictionary,
                 seed=base + number * 1000,
                 command=run.options.command(turn.harness),
+                value_profile=turn.value_profile,
             ),
             max(turn.seconds, 1.0),
         )
+
+    curve = Curve(lambda harness: progress.finds.get(harness, 0))
 
     def report(phase: Phase, now: float) -> None:
         for harness in run.options.harnesses:
             folder = run.output.findings(harness)
             progress.finds[harness] = len(list(folder.glob("*.json"))) if folder.is_dir() else 0
+        curve(phase, now)
         progress(phase, now)
 
     supervisor.run(run.phase, make, stop, report)
+    curve.end(run.phase, time.monotonic())
+    run.curve = curve.points
 
 
 def _merge(run: Run, progress: Progress, stop: Stop) -> None:
@@ -170,6 +194,8 @@ def _merge(run: Run, progress: Progress, stop: Stop) -> None:
     jobs = []
     for harness in run.options.harnesses:
         sources = [s.corpus for s in run.phase.of(harness) if s.corpus.is_dir()]
+        if run.output.seeds(harness).is_dir():
+            sources.append(run.output.seeds(harness))
         merged = run.output.merged(harness)
         m = Merge(harness, run.options.corpus / harness, sources, merged, run.output.new(harness))
         run.merges.append(m)
@@ -258,8 +284,10 @@ def as_data(run: Run) -> dict[str, Any]:
             "seconds": round(seconds, 1),
             "rate": round(executions / seconds, 1) if seconds else 0.0,
             "edges": max((s.edges for s in shards), default=0),
+            "gained": max((s.gained for s in shards), default=0),
             "committed": len(merge.files(m.committed)),
-            "found": m.found,
+            "seeds": (seeds := len(merge.files(run.output.seeds(m.harness)))),
+            "found": m.found - seeds,
             "new": run.new.get(m.harness, 0),
             "new_folder": str(m.new),
             "merged_folder": str(m.merged),
@@ -275,6 +303,7 @@ def as_data(run: Run) -> dict[str, Any]:
                     "ends": s.ends,
                     "executions": s.executions,
                     "gave_up": s.gave_up,
+                    "value_profile": s.task.value_profile,
                 }
                 for s in shards
             ],
@@ -292,6 +321,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "harnesses": harnesses,
         "coverage": total.as_data() if run.measured else {},
         "files": total.by_file(),
+        "curve": run.curve,
         "canaries": [
             {"harness": c.harness, "plant": c.plant.name if c.plant else "", "found": c.found}
             for c in run.canaries

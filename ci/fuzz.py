@@ -44,4 +44,4 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--count and --seed are for `residue fuzz recordings`")
     if args.seconds is None:
         args.seconds = 60
-    return campaign.execute("fuzz", args, campaign.known([args.harness]))
+    return campaign.execute(args, campaign.options_of("fuzz", args, [args.harness]))

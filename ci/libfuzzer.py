@@ -47,6 +47,8 @@ class Status:
     features: int = 0
     corpus: int = 0
     seeded: bool = False
+    seeded_edges: int = 0
+    """Edges that the seeds alone reach."""
 
     def read(self, line: bytes) -> None:
         """Take in one line of output; a line that says nothing changes nothing."""
@@ -55,7 +57,8 @@ class Status:
             self.edges = max(self.edges, int(match["cov"] or 0))
             self.features = max(self.features, int(match["ft"] or 0))
             self.corpus = int(match["corp"] or self.corpus)
-            self.seeded = self.seeded or match["what"] == b"INITED"
+            if match["what"] == b"INITED":
+                self.seeded, self.seeded_edges = True, self.edges
         elif match := FINAL.match(line) or DONE_LINE.match(line):
             self.executions = max(self.executions, int(match[1]))
 
@@ -93,8 +96,12 @@ def fuzz_arguments(
     dictionary: Path | None,
     seed: int,
     seconds: int,
+    value_profile: bool = False,
 ) -> list[str]:
-    """Arguments of a shard. The time is a backstop: the supervisor ends a shard by signal."""
+    """Arguments of a shard. The time is a backstop: the supervisor ends a shard by signal.
+
+    With `value_profile` a comparison that comes nearer to equal is new too, not only an edge.
+    """
     arguments = [str(output), *(str(folder) for folder in seeds)]
     arguments += [
         f"-seed={seed}",
@@ -106,6 +113,8 @@ def fuzz_arguments(
     ]
     if dictionary is not None:
         arguments.append(f"-dict={dictionary}")
+    if value_profile:
+        arguments.append("-use_value_profile=1")
     return arguments
 
 

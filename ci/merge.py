@@ -33,7 +33,7 @@ class Merge:
     job: Job | None = None
     kept_all: str = ""
     found: int = 0
-    """Inputs that the shards kept."""
+    """Inputs of all the sources: what the shards kept, and further seeds."""
 
     def new_inputs(self) -> list[Path]:
         """The inputs of the merged folder that are not committed."""

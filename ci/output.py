@@ -1,6 +1,7 @@
 """The output folder of a run: what lies where, and that nothing older is written over.
 
 summary.txt, summary.json   the verdict
+seeds/HARNESS/              further seeds that it was given, a copy
 findings/HARNESS/           one JSON and one input for each signature
 new/HARNESS/                new inputs that reach more than the committed ones, the least set
 merged/HARNESS/             the committed inputs and the new ones
@@ -33,6 +34,10 @@ class Output:
     def scratch(self) -> Path:
         """What nobody needs afterwards."""
         return self.root / "scratch"
+
+    def seeds(self, harness: str) -> Path:
+        """Further seeds of one harness, beside the committed ones."""
+        return self.root / "seeds" / harness
 
     def findings(self, harness: str) -> Path:
         """Findings of one harness, shared by its processes."""

@@ -34,6 +34,7 @@ class Task:
     dictionary: Path | None
     seed: int
     command: list[str]
+    value_profile: bool = False
 
 
 @dataclass
@@ -48,6 +49,8 @@ class Shard:
     status: Status = field(default_factory=Status)
     earlier: int = 0
     most_edges: int = 0
+    seeds_edges: int = 0
+    """Edges that the seeds alone reached, in the first process that went through them."""
     starts: int = 0
     fruitless: int = 0
     gave_up: bool = False
@@ -101,6 +104,7 @@ class Shard:
             seed=self.task.seed + self.starts,
             # A backstop for a supervisor that is gone; it ends the shard by signal before that.
             seconds=int(left + GRACE) + 1,
+            value_profile=self.task.value_profile,
         )
         self.starts += 1
         self.child = spawn(
@@ -133,6 +137,7 @@ class Shard:
         self.earlier += self.status.executions
         # A new process counts its edges from nothing; its corpus brings them back soon.
         self.most_edges = self.edges
+        self.seeds_edges = self.seeds_edges or self.status.seeded_edges
         self.fruitless = 0 if self.status.seeded else self.fruitless + 1
         self.status = Status()
         if self.asked is not None:
@@ -149,6 +154,12 @@ class Shard:
     def edges(self) -> int:
         """The most edges that a process of this shard reported."""
         return max(self.most_edges, self.status.edges)
+
+    @property
+    def gained(self) -> int:
+        """The edges that its seeds did not reach."""
+        seeds = self.seeds_edges or self.status.seeded_edges
+        return self.edges - seeds if seeds else 0
 
     def interrupt(self, now: float) -> None:
         """Ask the process to end now; it keeps its corpus, and `tend` notices its end."""

@@ -7,7 +7,7 @@ is alive afterwards.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ci.process import TICK, Stop
 from ci.schedule import Slice
@@ -51,9 +51,9 @@ def run(phase: Phase, make: MakeShard, stop: Stop, report: Callable[[Phase, floa
                     if shard.finished:
                         shard = current[lane] = None
                 if shard is None and waiting[lane] and not stop:
-                    harness, end = waiting[lane].pop(0)
+                    slot, end = waiting[lane].pop(0)
                     now = time.monotonic()
-                    turn = Slice(harness, phase.began + end - now)
+                    turn = replace(slot, seconds=phase.began + end - now)
                     shard = current[lane] = make(turn, len(phase.shards) + 1)
                     phase.shards.append(shard)
                     shard.begin(now)
@@ -67,11 +67,11 @@ def run(phase: Phase, make: MakeShard, stop: Stop, report: Callable[[Phase, floa
             shard.kill()
 
 
-def _with_ends(lane: list[Slice]) -> list[tuple[str, float]]:
+def _with_ends(lane: list[Slice]) -> list[tuple[Slice, float]]:
     """When each slice is over, from the phase's beginning: a late start makes no late end."""
-    ends: list[tuple[str, float]] = []
+    ends: list[tuple[Slice, float]] = []
     total = 0.0
     for turn in lane:
         total += turn.seconds
-        ends.append((turn.harness, total))
+        ends.append((turn, total))
     return ends

@@ -40,6 +40,9 @@ def test_each_command_exists_and_its_help_has_an_example(name, capsys):
         (["fuzz", "nobody", "--seconds", "1"], "there is no harness 'nobody'"),
         (["campaign", "--harness", "nobody"], "there is no harness 'nobody'"),
         (["campaign", "--out", "corpus/hello"], "committed corpus"),
+        (["campaign", "--weight", "nobody=2"], "'nobody' is none of the harnesses"),
+        (["campaign", "--harness", "hello", "--value-profile", "pool"], "'pool' is none of"),
+        (["campaign", "--seeds", "no/such"], "no/such is not a folder"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_exit_2(argv, says, capsys, monkeypatch):
@@ -57,6 +60,8 @@ def test_a_wrong_command_line_is_one_line_and_exit_2(argv, says, capsys, monkeyp
         ["campaign", "--seconds", "0"],
         ["campaign", "--seconds", "many"],
         ["campaign", "--jobs", "-1"],
+        ["campaign", "--weight", "hello"],
+        ["campaign", "--weight", "hello=nan"],
         ["promote", "file"],
         ["doctor", "--loud"],
     ],

@@ -49,6 +49,25 @@ def test_a_run_that_finds_nothing_leaves_its_new_inputs_minimised(tmp_path):
     assert not out.scratch.exists()
 
 
+def test_further_seeds_are_given_to_the_shards_and_merged(tmp_path):
+    (tmp_path / "kept" / "good").mkdir(parents=True)
+    (tmp_path / "kept" / "good" / "seed").write_bytes(b"kept")
+    data, _, out = go(tmp_path, ["good"], seeds=tmp_path / "kept", value_profile="good")
+    good = data["harnesses"]["good"]
+    assert good["seeds"] == 1 and good["new"] == good["found"] + 1
+    assert b"kept" in {file.read_bytes() for file in out.merged("good").iterdir()}
+    profiled = [shard["value_profile"] for shard in good["shards"]]
+    assert sorted(profiled) == [False, True]
+
+
+def test_the_curve_begins_and_ends_with_the_phase(tmp_path):
+    data, _, _ = go(tmp_path, ["good"])
+    points = data["curve"]
+    assert [p["t"] for p in points] == sorted(p["t"] for p in points) and points[-1]["t"] >= 2.0
+    assert points[-1]["executions"] == data["harnesses"]["good"]["executions"] > 0
+    assert {point["harness"] for point in points} == {"good"}
+
+
 def test_a_crash_is_found_once_and_the_run_goes_on(tmp_path):
     data, text, out = go(tmp_path, ["crash", "good"], 3.0)
     assert data["exit"] == 1

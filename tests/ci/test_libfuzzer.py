@@ -16,7 +16,7 @@ def test_counts_come_from_status_lines_and_the_last_word():
     for line in REAL.splitlines()[:-1]:
         status.read(line)
     assert (status.executions, status.edges, status.features, status.corpus) == (131072, 22, 51, 24)
-    assert status.seeded
+    assert status.seeded and status.seeded_edges == 12
     status.read(REAL.splitlines()[-1])
     assert status.executions == 248077
 

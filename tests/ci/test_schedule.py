@@ -56,3 +56,15 @@ def test_a_turn_too_short_to_start_goes_to_its_neighbour():
     plan = lanes([f"h{n}" for n in range(9)], 20, 2)
     turns = [turn for lane in plan for turn in lane]
     assert len(turns) == 9 and sum(turn.seconds < SHORTEST for turn in turns) <= 1
+
+
+def test_weights_go_before_the_usual_ones_and_nobody_starves():
+    plan = lanes(["hello", "server", "keyed"], 115, 1, {"hello": 1, "server": 1, "keyed": 8})
+    assert [round(turn.seconds) for turn in plan[0]] == [15, 15, 85]
+
+
+def test_a_value_profile_is_one_more_share_of_its_own():
+    (turns,) = lanes(["a", "b"], 60, 1, value_profile="b")
+    assert turns == [Slice("a", 20), Slice("b", 20), Slice("b", 20, True)]
+    first, second = lanes(["a"], 60, 2, value_profile="a")
+    assert (first, second) == ([Slice("a", 60)], [Slice("a", 60, True)])
