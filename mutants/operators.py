@@ -22,6 +22,8 @@ from mutmut.mutation import mutators
 Operator = Callable[[Any], Iterable[cst.CSTNode]]
 
 _PASS = cst.Pass()
+# Calls whose order of arguments says nothing, where these are numbers.
+_UNORDERED = frozenset({"max", "min"})
 
 
 def statement_deleted(node: cst.SimpleStatementLine) -> Iterator[cst.CSTNode]:
@@ -73,7 +75,9 @@ def loop_not_entered(node: cst.While) -> Iterator[cst.CSTNode]:
 
 
 def arguments_swapped(node: cst.Call) -> Iterator[cst.CSTNode]:
-    """Two neighbouring positional arguments change places."""
+    """Two neighbouring positional arguments change places, but for those of `max` and `min`."""
+    if isinstance(node.func, cst.Name) and node.func.value in _UNORDERED:
+        return
     args = list(node.args)
     for at in range(len(args) - 1):
         left, right = args[at], args[at + 1]

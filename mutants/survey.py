@@ -15,6 +15,7 @@ import ast
 import difflib
 import textwrap
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import libcst as cst
@@ -61,6 +62,8 @@ def mutate(file: str, source: str, only: frozenset[str] | None = None) -> tuple[
         if only is not None and owners[function][1] not in only:
             continue
         assert isinstance(function, cst.FunctionDef)
+        if _is_return_at_end(mutation.original_node, function):
+            continue
         changed = file_mutation.deep_replace(
             function, mutation.original_node, mutation.mutated_node
         )
@@ -114,6 +117,28 @@ def _owners(module: cst.Module) -> dict[cst.FunctionDef, tuple[str, str]]:
                     mangled = mangle_function_name(name=name, class_name=owner)
                     owners[member] = (mangled, f"{owner}.{name}")
     return owners
+
+
+def _is_return_at_end(node: cst.CSTNode, function: cst.FunctionDef) -> bool:
+    """Whether a statement is a return of nothing with nothing after it: `pass` says the same."""
+    if not any(node is last for last in _lasts(function.body)):
+        return False
+    if not isinstance(node, cst.SimpleStatementLine) or not isinstance(node.body[0], cst.Return):
+        return False
+    value = node.body[0].value
+    return value is None or (isinstance(value, cst.Name) and value.value == "None")
+
+
+def _lasts(block: cst.BaseSuite) -> Iterator[cst.CSTNode]:
+    """The statements that a block may end with."""
+    last = block.body[-1]
+    yield last
+    branch: cst.CSTNode | None = last
+    while isinstance(branch, cst.If):
+        yield from _lasts(branch.body)
+        branch = branch.orelse
+    if isinstance(branch, cst.Else):
+        yield from _lasts(branch.body)
 
 
 def _difference(old: str, new: str) -> tuple[str, str, str]:
