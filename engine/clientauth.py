@@ -87,8 +87,8 @@ def certificate_request(authorities: bytes) -> bytes:
     if authorities:
         extensions += _extension(c.EXT_CERTIFICATE_AUTHORITIES, authorities)
     # An empty request context: only a request after the handshake has one.
-    body = b"\x00" + len(extensions).to_bytes(2, "big") + extensions
-    return bytes((c.CERTIFICATE_REQUEST,)) + len(body).to_bytes(3, "big") + body
+    body = b"\x00" + len(extensions).to_bytes(2) + extensions
+    return bytes((c.CERTIFICATE_REQUEST,)) + len(body).to_bytes(3) + body
 
 
 def read_certificate(body: bytes) -> list[bytes] | Refusal:
@@ -106,7 +106,7 @@ def read_certificate(body: bytes) -> list[bytes] | Refusal:
         return Refusal.DECODE_ERROR
     if body[0]:
         return Refusal.SERVER_ILLEGAL_PARAMETER
-    if at + 3 + int.from_bytes(body[at : at + 3], "big") != end:
+    if at + 3 + int.from_bytes(body[at : at + 3]) != end:
         return Refusal.DECODE_ERROR
     at += 3
     chain: list[bytes] = []
@@ -114,12 +114,12 @@ def read_certificate(body: bytes) -> list[bytes] | Refusal:
         if len(chain) == CERTIFICATES:
             return Refusal.X509_CHAIN_TOO_LARGE
         start = at + 3
-        at = start + int.from_bytes(body[at:start], "big")
+        at = start + int.from_bytes(body[at:start])
         # An entry is a certificate of at least one byte and a list of extensions, maybe empty.
         if at <= start or at + 2 > end:
             return Refusal.DECODE_ERROR
         chain.append(body[start:at])
-        length = int.from_bytes(body[at : at + 2], "big")
+        length = int.from_bytes(body[at : at + 2])
         at += 2
         if length:
             refusal = _entry_extensions(body, at, at + length)
@@ -132,15 +132,15 @@ def _entry_extensions(body: bytes, at: int, end: int) -> Refusal:
     if end > len(body):
         return Refusal.DECODE_ERROR
     while at < end:
-        at += 4 + int.from_bytes(body[at + 2 : at + 4], "big")
+        at += 4 + int.from_bytes(body[at + 2 : at + 4])
     return Refusal.UNSUPPORTED_EXTENSION if at == end else Refusal.DECODE_ERROR
 
 
 def read_verify(body: bytes) -> Proof | Refusal:
     """A client's CertificateVerify."""
-    if len(body) < 4 or 4 + int.from_bytes(body[2:4], "big") != len(body):
+    if len(body) < 4 or 4 + int.from_bytes(body[2:4]) != len(body):
         return Refusal.DECODE_ERROR
-    return Proof(int.from_bytes(body[:2], "big"), body[4:])
+    return Proof(int.from_bytes(body[:2]), body[4:])
 
 
 def check_verify(key: PublicKey, kind: str, proof: Proof, transcript: bytes) -> Refusal | None:
@@ -208,16 +208,16 @@ def alternative_names(leaf: bytes) -> list[tuple[int, bytes]]:
 
 
 def _scheme_list(schemes: tuple[int, ...]) -> bytes:
-    return b"".join(scheme.to_bytes(2, "big") for scheme in schemes)
+    return b"".join(scheme.to_bytes(2) for scheme in schemes)
 
 
 def _extension(number: int, vector: bytes) -> bytes:
     """An extension whose body is one vector with a length of two bytes."""
     return b"".join(
         (
-            number.to_bytes(2, "big"),
-            (len(vector) + 2).to_bytes(2, "big"),
-            len(vector).to_bytes(2, "big"),
+            number.to_bytes(2),
+            (len(vector) + 2).to_bytes(2),
+            len(vector).to_bytes(2),
             vector,
         )
     )

@@ -224,8 +224,8 @@ def _address_fits(name: bytes, base: bytes) -> bool:
     half = len(name)
     if len(base) != 2 * half:
         return False
-    mask = int.from_bytes(base[half:], "big")
-    return (int.from_bytes(name, "big") ^ int.from_bytes(base[:half], "big")) & mask == 0
+    mask = int.from_bytes(base[half:])
+    return (int.from_bytes(name) ^ int.from_bytes(base[:half])) & mask == 0
 
 
 def _directory_fits(name: _Name, base: _Name) -> bool:

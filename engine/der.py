@@ -75,7 +75,7 @@ def element(data: bytes, at: int, end: int) -> tuple[int, int, int]:
         start += count
         if not 1 <= count <= 3 or start > end:
             raise Malformed
-        length = int.from_bytes(data[at + 2 : start], "big")
+        length = int.from_bytes(data[at + 2 : start])
         if length < 0x80 or length >> (8 * count - 8) == 0:
             raise Malformed
     if tag & 0x1F == 0x1F or start + length > end:

@@ -163,7 +163,7 @@ class Engine(Configuration, Readings, Peers):
         block = area.bytes
         try:
             area.opener.decrypt_into(
-                (area.read_iv ^ sequence).to_bytes(12, "big"),
+                (area.read_iv ^ sequence).to_bytes(12),
                 piece[HEADER:],
                 header,
                 block[RECEIVED:end],

@@ -28,7 +28,7 @@ def _scalar(secret: memoryview, group: int) -> int:
     for counter in range(1, (length + 31) // 32 + 1):
         block = hmac.digest(secret, block + b"residue share" + bytes([group, counter]), "sha256")
         stretched += block
-    return int.from_bytes(stretched[:length], "big") % (curve.group_order - 1) + 1
+    return int.from_bytes(stretched[:length]) % (curve.group_order - 1) + 1
 
 
 def exchange(group: int, secret: memoryview, peer: bytes) -> tuple[bytes, bytes] | None:

@@ -59,7 +59,7 @@ MAX_RUN: Final = 32
 
 def protected_header(length: int) -> bytes:
     """The header of a protected record of `length` bytes of content without padding (§5.2)."""
-    return (_PROTECTED | length + 1 + TAG).to_bytes(HEADER, "big")
+    return (_PROTECTED | length + 1 + TAG).to_bytes(HEADER)
 
 
 # Those of small records, made once.
@@ -82,7 +82,7 @@ def set_read_secret(area: Area, suite: CipherSuite, secret: Buffer, pads: Pads) 
     iv = suite.traffic_iv(pads)
     block[READ_IV : READ_IV + 12] = iv
     area.opener = suite.aead(key)
-    area.read_iv = int.from_bytes(iv, "big")
+    area.read_iv = int.from_bytes(iv)
     area.words[READ_SEQ] = 0
 
 
@@ -95,7 +95,7 @@ def set_write_secret(area: Area, suite: CipherSuite, secret: Buffer, pads: Pads)
     iv = suite.traffic_iv(pads)
     block[WRITE_IV : WRITE_IV + 12] = iv
     area.sealer = suite.aead(key)
-    area.write_iv = int.from_bytes(iv, "big")
+    area.write_iv = int.from_bytes(iv)
     area.write_limit = suite.record_limit
     area.words[WRITE_SEQ] = 0
 
@@ -107,8 +107,8 @@ def reload_keys(area: Area) -> None:
     length = suite.key_length
     area.opener = suite.aead(block[READ_KEY : READ_KEY + length])
     area.sealer = suite.aead(block[WRITE_KEY : WRITE_KEY + length])
-    area.read_iv = int.from_bytes(block[READ_IV : READ_IV + 12], "big")
-    area.write_iv = int.from_bytes(block[WRITE_IV : WRITE_IV + 12], "big")
+    area.read_iv = int.from_bytes(block[READ_IV : READ_IV + 12])
+    area.write_iv = int.from_bytes(block[WRITE_IV : WRITE_IV + 12])
     area.write_limit = suite.record_limit
 
 
@@ -144,7 +144,7 @@ def open_record(area: Area, header: memoryview, body: memoryview, start: int) ->
     assert opener is not None
     words = area.words
     sequence = words[READ_SEQ]
-    nonce = (area.read_iv ^ sequence).to_bytes(12, "big")
+    nonce = (area.read_iv ^ sequence).to_bytes(12)
     try:
         opener.decrypt_into(nonce, body, header, area.bytes[start:end])
     except Exception:  # InvalidTag alone; whatever it was, the record did not open
@@ -199,7 +199,7 @@ def seal_first(area: Area, length: int, sequence: int) -> None:
     header = HEADERS[length] if length < SHORT else protected_header(length)
     block[OUT:_CONTENT] = header
     area.sealer.encrypt_into(  # type: ignore[union-attr]
-        (area.write_iv ^ sequence).to_bytes(12, "big"),
+        (area.write_iv ^ sequence).to_bytes(12),
         block[_CONTENT:last],
         header,
         block[_CONTENT:end],
@@ -226,7 +226,7 @@ def seal_in_place(area: Area, content_type: int, length: int) -> None:
     words = area.words
     sequence = words[WRITE_SEQ]
     area.sealer.encrypt_into(  # type: ignore[union-attr]
-        (area.write_iv ^ sequence).to_bytes(12, "big"),
+        (area.write_iv ^ sequence).to_bytes(12),
         block[content : last + 1],
         header,
         block[content:end],

@@ -126,7 +126,7 @@ class Resumption:
         block[MASTER_SECRET : MASTER_SECRET + len(master)] = master
         block[FINGERPRINT:_FINGERPRINT_END] = identity.fingerprint
         block[LEAF_NOT_AFTER : LEAF_NOT_AFTER + 8] = identity.not_after_ms.to_bytes(
-            8, "big", signed=True
+            8, signed=True
         )
 
     def send(self, area: Area, transcript: Transcript) -> None:
@@ -150,7 +150,7 @@ class Resumption:
             hash_suite.derive(master, b"res master", transcript.digest()),
             words[SUITE],
             bytes(block[FINGERPRINT:_FINGERPRINT_END]),
-            int.from_bytes(block[LEAF_NOT_AFTER : LEAF_NOT_AFTER + 8], "big", signed=True),
+            int.from_bytes(block[LEAF_NOT_AFTER : LEAF_NOT_AFTER + 8], signed=True),
             bytes(block[NAME : NAME + words[NAME_LEN]]),
             bytes(block[ALPN : ALPN + words[ALPN_LEN]]),
         )

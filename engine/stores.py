@@ -39,7 +39,7 @@ class Store:
         self.by_subject: dict[bytes, list[Certificate]] = {}
         for root in roots:
             self.by_subject.setdefault(root.parts.subject, []).append(root)
-        names = b"".join(len(name).to_bytes(2, "big") + name for name in self.by_subject)
+        names = b"".join(len(name).to_bytes(2) + name for name in self.by_subject)
         self.authorities = names if len(names) <= NAMES else b""
 
     def __len__(self) -> int:

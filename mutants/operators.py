@@ -27,7 +27,10 @@ _UNORDERED = frozenset({"max", "min"})
 
 
 def statement_deleted(node: cst.SimpleStatementLine) -> Iterator[cst.CSTNode]:
-    """`zero(area)` to `pass`; so too assignments, `del`, `assert`, `continue` and `break`."""
+    """`zero(area)` to `pass`; so too assignments, `del`, `continue`.
+
+    Not an `assert`: as long as it holds, nothing could tell that it is gone.
+    """
     if len(node.body) != 1:
         return
     (statement,) = node.body
@@ -35,7 +38,7 @@ def statement_deleted(node: cst.SimpleStatementLine) -> Iterator[cst.CSTNode]:
         return  # a docstring
     if isinstance(statement, cst.AnnAssign) and statement.value is None:
         return
-    kinds = (cst.Expr, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Del, cst.Assert, cst.Continue)
+    kinds = (cst.Expr, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Del, cst.Continue)
     if isinstance(statement, kinds):
         yield node.with_changes(body=[_PASS])
 

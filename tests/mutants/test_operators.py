@@ -136,6 +136,12 @@ def test_the_arguments_of_max_and_min_are_not_swapped() -> None:
     assert [m.after for m in made] == ["return max(a, b), min(a, b), pow(b, a)"]
 
 
+def test_an_assert_is_not_deleted() -> None:
+    source = "def f(a):\n    assert a is not None\n    g(a)\n"
+    made = [m for m in survey.mutate("engine/a.py", source)[1] if m.operator == "statement_deleted"]
+    assert [m.before for m in made] == ["g(a)"]
+
+
 def test_a_mutant_says_where_it_is(mutants: list[Mutant]) -> None:
     (deleted,) = [m for m in mutants if (m.before, m.after) == ("count -= 1", "pass")]
     assert deleted.function == "Area.clear"
