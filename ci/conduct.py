@@ -273,6 +273,9 @@ def _judge(run: Run) -> None:
 
 def as_data(run: Run) -> dict[str, Any]:
     """The run as the JSON summary has it."""
+    # Not above: it imports the engine, which a run begins without.
+    from ci import possible
+
     harnesses: dict[str, Any] = {}
     for m in run.merges:
         shards = run.phase.of(m.harness)
@@ -295,6 +298,7 @@ def as_data(run: Run) -> dict[str, Any]:
             "findings": sum(f.harness == m.harness for f in run.findings),
             "coverage": measured.reach["merged"].as_data() if measured else {},
             "committed_coverage": measured.reach["committed"].as_data() if measured else {},
+            "corpus": measured.corpus if measured else {},
             "shards": [
                 {
                     "name": s.task.name,
@@ -322,6 +326,9 @@ def as_data(run: Run) -> dict[str, Any]:
         "coverage": total.as_data() if run.measured else {},
         "files": total.by_file(),
         "curve": run.curve,
+        "refusals": possible.coverage(m.refusals for m in run.measured.values())
+        if run.measured
+        else {},
         "canaries": [
             {"harness": c.harness, "plant": c.plant.name if c.plant else "", "found": c.found}
             for c in run.canaries

@@ -5,23 +5,30 @@
 The inputs of the folders are run without a fuzzer under coverage.py, each once, and the result says
 which lines and branches of `engine/` are reached by the committed inputs, by the merged ones, and
 by all that the sources hold. libFuzzer's own `cov:` is not used: it counts what its instrumentation
-sees, differs from run to run, and names no line.
+sees, differs from run to run, and names no line. The same runs say which refusals are reached
+(`ci.refused`) and what the inputs are (`ci.inventory`).
 """
 
-import contextlib
 import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import coverage
 
+from ci import inventory
+from ci.inventory import Input
+
+if TYPE_CHECKING:
+    from ci.refused import Watch
+
 ROOT = Path(__file__).resolve().parent.parent
 IMPORT = "import"
-
+# Harness hello's own answer is its refusal: it asks the parser, with no connection around.
+PARSER_ALONE = "hello"
 
 COMMITTED, NEW, REST = "committed", "new", "rest"
 
@@ -36,24 +43,39 @@ def inputs(folders: list[Path], seen: set[bytes]) -> Iterator[tuple[Path, bytes]
                 yield file, data
 
 
+def watch() -> "Watch":
+    """What sees the refusals, around the engine of this process."""
+    # Not above: it imports the engine, which must not be there before it is measured.
+    from ci.refused import Watch
+
+    watch = Watch()
+    watch.install()
+    return watch
+
+
 class Meter:
     """A harness under coverage.py, with a context for each group of inputs."""
 
     def __init__(self, harness: str) -> None:
+        self.harness = harness
+        self.ran: dict[str, list[Input]] = {}
         self.cov = coverage.Coverage(
             data_file=None, branch=True, source=[str(ROOT / "engine")], config_file=False
         )
         self.cov.start()
         self.cov.switch_context(IMPORT)
         self.run: Callable[[bytes], str] = importlib.import_module(f"harnesses.{harness}").run
+        self.watch = watch()
 
     def over(self, context: str, group: list[tuple[Path, bytes]]) -> None:
         """Run these inputs in one context."""
         self.cov.switch_context(context)
-        for _, data in group:
-            # What an oracle stops is a finding, counted where findings are; here it is a path.
-            with contextlib.suppress(Exception):
-                self.run(data)
+        ran = self.ran.setdefault(context, [])
+        for file, data in group:
+            outcome, cells = self.watch.of(self.run, data)
+            if self.harness == PARSER_ALONE and outcome is not None:
+                cells |= self.watch.parsed(outcome)
+            ran.append(Input(file.name, data, context == COMMITTED, outcome, cells))
         self.cov.switch_context(IMPORT)
 
     def restoring(self, have: list[str], group: list[tuple[Path, bytes]]) -> dict[str, Path]:
@@ -101,6 +123,7 @@ def measure(harness: str, committed: Path, merged: Path, sources: list[Path]) ->
     have = [IMPORT, COMMITTED, NEW]
     restored = meter.restoring(have, groups[REST])
     meter.cov.stop()
+    kept = [entry for context in (COMMITTED, NEW, *restored) for entry in meter.ran[context]]
     return {
         "reach": {
             "import": meter.report([IMPORT]),
@@ -109,6 +132,8 @@ def measure(harness: str, committed: Path, merged: Path, sources: list[Path]) ->
             "all": meter.report([*have, REST]),
         },
         "restored": [str(file) for file in restored.values()],
+        "refusals": inventory.refusals(harness, kept),
+        "corpus": inventory.corpus(kept),
     }
 
 

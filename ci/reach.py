@@ -7,7 +7,7 @@ everything its shards kept; the campaign's figure is the union over its harnesse
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +50,22 @@ class Reach:
         """Branches reached, in percent."""
         return percent(len(self.branches), len(self.all_branches))
 
-    def by_file(self) -> dict[str, dict[str, int]]:
-        """The counts for each file, by name."""
-        table: dict[str, dict[str, int]] = {}
+    def by_file(self) -> dict[str, dict[str, Any]]:
+        """The counts for each file, by name, and what is missed: lines as ranges (`3-5 9`),
+        branches as pairs of lines (`12>15`, and `12>-1` for the way out of a function)."""
+        table: dict[str, dict[str, Any]] = {}
         for key in ("lines", "all_lines", "branches", "all_branches"):
             for place in getattr(self, key):
                 row = table.setdefault(
                     place[0], {"lines": 0, "all_lines": 0, "branches": 0, "all_branches": 0}
                 )
                 row[key] += 1
+        for name, row in table.items():
+            lines = [int(p[1]) for p in self.all_lines - self.lines if p[0] == name]
+            branches = [p[1:] for p in self.all_branches - self.branches if p[0] == name]
+            row["missed_lines"] = ranges(lines)
+            pairs = sorted((int(a), int(b)) for a, b in branches)
+            row["missed_branches"] = " ".join(f"{a}>{b}" for a, b in pairs)
         return dict(sorted(table.items()))
 
     def as_data(self) -> dict[str, Any]:
@@ -80,11 +87,26 @@ class Measured:
     reach: dict[str, Reach]
     restored: list[Path]
     """Inputs that `merged` counts and libFuzzer's merge left out."""
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+    """The cells that `merged` reaches (`ci.inventory.refusals`)."""
+    corpus: dict[str, Any] = field(default_factory=dict)
+    """What `merged` holds (`ci.inventory.corpus`)."""
 
 
 def percent(part: int, whole: int) -> float:
     """A percentage; of nothing it is 0, so that an empty measurement never looks full."""
     return 100.0 * part / whole if whole else 0.0
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers as ranges: 3, 4, 5 and 9 are `3-5 9`."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return " ".join(f"{a}-{b}" if a < b else str(a) for a, b in runs)
 
 
 def union(reaches: Iterable[Reach]) -> Reach:
@@ -112,6 +134,8 @@ def read(result: Path) -> Measured | None:
     return Measured(
         {group: _reach(files) for group, files in data["reach"].items()},
         [Path(file) for file in data["restored"]],
+        data.get("refusals", []),
+        data.get("corpus", {}),
     )
 
 

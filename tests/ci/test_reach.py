@@ -21,9 +21,24 @@ def made(lines, branches, of=10):
 def test_the_union_counts_a_line_once():
     total = reach.union([made(3, 1), made(5, 2)])
     assert (len(total.lines), len(total.all_lines), total.line_percent) == (5, 10, 50.0)
+    assert total.lines == made(5, 2).lines
+
+
+def test_a_file_has_its_counts_and_what_it_missed():
+    arcs = {("engine/a.py", "4", "-1"), ("engine/a.py", "4", "5"), ("engine/a.py", "10", "11")}
+    lines = made(3, 0)
+    total = Reach(lines.lines, lines.all_lines, frozenset(sorted(arcs)[:1]), frozenset(arcs))
     assert total.by_file() == {
-        "engine/a.py": {"lines": 5, "all_lines": 10, "branches": 2, "all_branches": 10}
+        "engine/a.py": {
+            "lines": 3,
+            "all_lines": 10,
+            "branches": 1,
+            "all_branches": 3,
+            "missed_lines": "3-9",
+            "missed_branches": "4>-1 4>5",
+        }
     }
+    assert reach.ranges([9, 3, 5, 4, 3]) == "3-5 9" and reach.ranges([]) == ""
 
 
 def test_what_is_lost_is_counted_one_way():
@@ -80,7 +95,14 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from ci import measure
+class NoWatch:
+    def of(self, run, data):
+        try:
+            return run(data), {("state", "message", "tag")}
+        except ValueError:
+            return None, set()
 measure.ROOT = Path(sys.argv[1])
+measure.watch = NoWatch
 measure.main(sys.argv[2:])
 """
 
@@ -118,6 +140,13 @@ def test_a_process_measures_what_each_group_reaches_and_restores_what_the_merge_
     assert got == {"import": 1, "committed": 3, "merged": 6, "all": 6}
     assert sorted(file.name for file in measured.restored) == ["b", "c"]
     assert measured.reach["merged"].lost(measured.reach["all"]) == 0
+    # "a" and "b" end with an outcome and reach a cell; "c" raises.
+    (cell,) = measured.refusals
+    assert (cell["inputs"], cell["committed"], cell["witness"]) == (2, 1, "tiny/a")
+    corpus = measured.corpus
+    assert (corpus["inputs"], corpus["committed"], corpus["bytes"]) == (3, 1, 3)
+    assert corpus["outcomes"] == {"a": 1, "b": 1, "finding": 1}
+    assert corpus["sizes"][0] == {"up_to": 16, "inputs": 3} and len(corpus["new"]) == 2
 
 
 def test_a_measurement_that_fails_is_none(tmp_path):
