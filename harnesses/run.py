@@ -2,6 +2,9 @@
 
     python -m harnesses.run NAME [libFuzzer arguments]
 
+`harnesses/NAME_fuzzer.py` are the same as files of their own, for who freezes each into a program
+(docs/hosted.md).
+
 With RESIDUE_FINDINGS=DIR in the environment a finding does not end the process: it is saved in DIR
 once for each signature (`<digest>.json` and `<digest>.input`, each written aside and renamed, so
 that a file there is whole) and the campaign goes on. Without it the exception reaches Atheris,
@@ -20,6 +23,7 @@ import json
 import os
 import pkgutil
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Callable
@@ -112,12 +116,19 @@ def target(
     return recording
 
 
-def arguments(name: str, given: list[str], max_len: int) -> list[str]:
+def arguments(program: str, given: list[str], max_len: int) -> list[str]:
     """libFuzzer's argv. Merging runs argv[0] again through a shell, so it is a whole command."""
     wanted = {**DEFAULTS, "-max_len": str(max_len)}
     named = {argument.split("=", 1)[0] for argument in given}
     defaults = [f"{key}={value}" for key, value in wanted.items() if key not in named]
-    return [f"{sys.executable} -m harnesses.run {name}", *defaults, *given]
+    return [program, *defaults, *given]
+
+
+def program() -> str:
+    """The command that starts this process again, for a fuzz target that is a file of its own."""
+    if getattr(sys, "frozen", False):
+        return shlex.quote(sys.executable)  # one file, made by pyinstaller: it is the interpreter
+    return shlex.join([sys.executable, str(Path(sys.argv[0]).resolve())])
 
 
 def instrumented() -> list[str]:
@@ -136,6 +147,28 @@ def instrumented() -> list[str]:
     ]
 
 
+def instrument(name: str) -> None:
+    """Imports what guides the fuzzer of a harness, instrumented: before the harness itself."""
+    import atheris
+
+    # Leases and releases are what an input of harness pool decides, and of no other.
+    plain = [*PLAIN] if name == "pool" else [*PLAIN, POOL]
+    with atheris.instrument_imports(include=["engine", "harnesses"], exclude=plain):
+        for module in instrumented():
+            importlib.import_module(module)
+        # Said once as a statement: a name in a string is nothing that pyinstaller collects.
+        from . import script  # noqa: F401
+
+
+def fuzz(name: str, run: Callable[[bytes], str], argv: list[str]) -> None:
+    """Fuzzes until libFuzzer ends the process."""
+    import atheris
+
+    folder = os.environ.get("RESIDUE_FINDINGS")
+    atheris.Setup(argv, target(name, run, Path(folder) if folder else None))
+    atheris.Fuzz()
+
+
 def main(argv: list[str]) -> None:
     """Runs one harness under Atheris; SystemExit 2 for a name that is none."""
     if not argv or argv[0] not in HARNESSES:
@@ -144,19 +177,11 @@ def main(argv: list[str]) -> None:
             file=sys.stderr,
         )
         raise SystemExit(2)
-    import atheris
-
     name = argv[0]
-    # Leases and releases are what an input of harness pool decides, and of no other.
-    plain = [*PLAIN] if name == "pool" else [*PLAIN, POOL]
-    with atheris.instrument_imports(include=["engine", "harnesses"], exclude=plain):
-        for module in instrumented():
-            importlib.import_module(module)
+    instrument(name)
     harness = importlib.import_module(f"harnesses.{name}")
-    folder = os.environ.get("RESIDUE_FINDINGS")
-    function = target(name, harness.run, Path(folder) if folder else None)
-    atheris.Setup(arguments(name, argv[1:], harness.MAX_LEN), function)
-    atheris.Fuzz()
+    program = f"{sys.executable} -m harnesses.run {name}"
+    fuzz(name, harness.run, arguments(program, argv[1:], harness.MAX_LEN))
 
 
 def _frames(trace: TracebackType | None) -> list[str]:

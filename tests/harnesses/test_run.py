@@ -80,8 +80,8 @@ def test_a_campaign_goes_on_past_a_finding_and_a_single_run_does_not(tmp_path: P
 
 
 def test_the_program_that_libfuzzer_starts_again_is_a_whole_command() -> None:
-    argv = run.arguments("hello", ["-merge=1", "-timeout=3", "a", "b"], 77)
-    assert argv[0] == f"{sys.executable} -m harnesses.run hello"
+    argv = run.arguments("python -m harnesses.run hello", ["-merge=1", "-timeout=3", "a", "b"], 77)
+    assert argv[0] == "python -m harnesses.run hello"
     assert argv[1:] == ["-rss_limit_mb=1024", "-max_len=77", "-merge=1", "-timeout=3", "a", "b"]
 
 
