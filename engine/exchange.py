@@ -5,6 +5,7 @@ seed gives the same share. For the NIST curves they are stretched by HKDF and re
 with 128 bits to spare, so that the reduction's bias is not visible (FIPS 186-5 §A.2.1).
 """
 
+import hashlib
 import hmac
 from typing import Final
 
@@ -23,12 +24,11 @@ _CURVES: Final[dict[int, tuple[ec.EllipticCurve, int]]] = {
 
 def _scalar(secret: memoryview, group: int) -> int:
     curve, length = _CURVES[group]
-    stretched = b""
-    block = b""
-    for counter in range(1, (length + 31) // 32 + 1):
-        block = hmac.digest(secret, block + b"residue share" + bytes([group, counter]), "sha256")
-        stretched += block
-    return int.from_bytes(stretched[:length]) % (curve.group_order - 1) + 1
+    info = b"residue share" + bytes([group])
+    # Two blocks of HKDF-Expand are enough for any curve here (RFC 5869 §2.3).
+    first = hmac.digest(secret, info + b"\x01", hashlib.sha256)
+    second = hmac.digest(secret, first + info + b"\x02", hashlib.sha256)
+    return int.from_bytes((first + second)[:length]) % (curve.group_order - 1) + 1
 
 
 def exchange(group: int, secret: memoryview, peer: bytes) -> tuple[bytes, bytes] | None:

@@ -81,7 +81,6 @@ class HelloFault(Exception):
     """The ClientHello is refused; `refusal` says why."""
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal)
         self.refusal = refusal
 
 

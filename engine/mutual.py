@@ -41,12 +41,14 @@ class ClientAuthentication:
 
     __slots__ = ("clock_ms", "generation", "mode", "request", "store")
 
+    request: bytes
+    """The CertificateRequest, which comes with the store: without one nobody is asked."""
+
     def __init__(self) -> None:
         self.mode = OFF
         self.store: Store | None = None
         self.generation = 0
         self.clock_ms = 0
-        self.request = b""
 
     def trust(self, pem: bytes) -> int:
         """Replace the store; the number of its roots. `Refused` leaves it as it was."""

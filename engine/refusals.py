@@ -346,7 +346,6 @@ class Refused(Exception):
     """A configuration or start call was refused and changed nothing. `refusal` says why."""
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal)
         self.refusal = refusal
 
     def __str__(self) -> str:

@@ -73,10 +73,10 @@ def next_generation(generation: int) -> int:
     return min(generation + 1, LAST_GENERATION)
 
 
-def _blocks(pem: bytes) -> list[bytes]:
+def _blocks(pem: bytes) -> list[bytes] | None:
     """The DER of each PEM block (RFC 7468); text between blocks is read past.
 
-    Nothing, as for an empty bundle, when any block is not a whole certificate's.
+    None when any block is not a whole certificate's.
     """
     blocks = []
     body: list[bytes] | None = None
@@ -86,12 +86,12 @@ def _blocks(pem: bytes) -> list[bytes]:
             try:
                 blocks.append(binascii.a2b_base64(b"".join(body), strict_mode=True))
             except ValueError:
-                return []
+                return None
             body = None
         elif line == _BEGIN and body is None:
             body = []
         elif b"-----BEGIN" in line or b"-----END" in line:
-            return []
+            return None
         elif body is not None:
             body.append(line)
-    return blocks if body is None else []
+    return blocks if body is None else None

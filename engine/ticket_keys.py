@@ -20,6 +20,7 @@ place to `hmac` as a buffer: no copy of a key is made here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from hmac import digest as hmac_digest
 from operator import index as as_int
 
@@ -35,7 +36,6 @@ LATEST_MS = 1 << 62
 
 _NAME_LABEL = b"cancho tls ticket key name v1"
 _ZEROS = bytes(KEY_LENGTH)
-_BLANK = [_ZEROS] * (RING_SIZE + 1)
 
 Buffer = bytes | bytearray | memoryview
 Fill = Callable[[bytearray], None]
@@ -43,7 +43,7 @@ Fill = Callable[[bytearray], None]
 
 def key_name(key: Buffer) -> bytes:
     """The name that tickets sealed under `key` carry."""
-    return hmac_digest(key, _NAME_LABEL, "sha256")[:NAME_LENGTH]
+    return hmac_digest(key, _NAME_LABEL, sha256)[:NAME_LENGTH]
 
 
 class TicketKey:
@@ -51,13 +51,14 @@ class TicketKey:
 
     __slots__ = ("current_since", "drawn", "name", "open_until", "secret")
 
+    open_until: int
+    """Meaningless, and not read, while the key is the current one."""
+
     def __init__(self, name: bytes, secret: bytearray, now_ms: int) -> None:
         self.name = name
         self.secret = secret
         self.drawn = True
         self.current_since = now_ms
-        # Meaningless, and not read, while the key is the current one.
-        self.open_until = 0
 
 
 class TicketKeyRing:
@@ -133,28 +134,23 @@ class TicketKeyRing:
         `Refused` with `tls-server-ticket-key`, and changes nothing, unless there are 1 to 4
         different keys of 32 bytes.
         """
-        now_ms = checked_time(now_ms)
         if not 1 <= len(keys) <= RING_SIZE:
             raise Refused(Refusal.SERVER_TICKET_KEY)
         views = [memoryview(key).cast("B") for key in keys]
         if any(len(view) != KEY_LENGTH for view in views):
             raise Refused(Refusal.SERVER_TICKET_KEY)
-        names = [key_name(view) for view in views]
+        named = {key_name(view): view for view in views}
         # A key twice would have two histories, and the one found first could be the stale one.
-        if len(set(names)) != len(names):
+        if len(named) != len(keys):
             raise Refused(Refusal.SERVER_TICKET_KEY)
 
         self.advance(now_ms)
-        if self._keys and self._keys[0].name != names[0]:
-            self._retire_current()
+        self._retire_current()
         for key in self._keys[:]:
-            if key.name not in names:
+            if key.name not in named:
                 self._remove(key)
         held = {key.name: key for key in self._keys}
-        self._keys = [
-            held.get(name) or self._placed(name, view)
-            for name, view in zip(names, views, strict=True)
-        ]
+        self._keys = [held.get(name) or self._placed(name, view) for name, view in named.items()]
         for key in self._keys:
             if key.name not in held:
                 key.open_until = self._now_ms + self._lifetime_ms
@@ -180,8 +176,6 @@ class TicketKeyRing:
 
     def residue(self) -> int:
         """The bytes that are not zero in places that hold no key in use."""
-        if self._unused == _BLANK[: len(self._unused)]:
-            return 0
         return sum(KEY_LENGTH - place.count(0) for place in self._unused)
 
     def wipe(self) -> None:
@@ -193,9 +187,7 @@ class TicketKeyRing:
         """Whether the engine has to draw a key: it has none, or its own has had its lifetime."""
         if not self._keys:
             return True
-        if self._supplied:
-            return False
-        return now_ms - self._keys[0].current_since >= self._lifetime_ms
+        return not self._supplied and now_ms - self._keys[0].current_since >= self._lifetime_ms
 
     def _retire_current(self) -> None:
         """Let the current key, if there is one, open for one lifetime from now."""
