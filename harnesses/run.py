@@ -31,6 +31,7 @@ from pathlib import Path
 from types import TracebackType
 
 from . import HARNESSES
+from .outcomes import CORPUS
 
 FRAMES = 3
 NUMBERS = re.compile("[0-9a-f]*[0-9][0-9a-f]*")
@@ -117,11 +118,22 @@ def target(
 
 
 def arguments(program: str, given: list[str], max_len: int) -> list[str]:
-    """libFuzzer's argv. Merging runs argv[0] again through a shell, so it is a whole command."""
+    """libFuzzer's argv. Merging runs argv[0] again through a shell, so it is a whole command.
+
+    SystemExit 2 for a first folder that is committed: libFuzzer writes what it finds there.
+    """
+    _leave_committed(given)
     wanted = {**DEFAULTS, "-max_len": str(max_len)}
     named = {argument.split("=", 1)[0] for argument in given}
     defaults = [f"{key}={value}" for key, value in wanted.items() if key not in named]
     return [program, *defaults, *given]
+
+
+def _leave_committed(given: list[str]) -> None:
+    first = next((Path(word) for word in given if not word.startswith("-")), None)
+    if first is not None and first.is_dir() and CORPUS in first.resolve().parents:
+        print(f"{first} is committed, and the first folder is written to", file=sys.stderr)
+        raise SystemExit(2)
 
 
 def program() -> str:

@@ -85,6 +85,16 @@ def test_the_program_that_libfuzzer_starts_again_is_a_whole_command() -> None:
     assert argv[1:] == ["-rss_limit_mb=1024", "-max_len=77", "-merge=1", "-timeout=3", "a", "b"]
 
 
+def test_a_committed_folder_is_read_and_never_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """libFuzzer writes into the first folder that it is given, and reads the others."""
+    folder = str(outcomes.folder("hello"))
+    with pytest.raises(SystemExit) as ended:
+        run.arguments("x", ["-runs=0", folder], 77)
+    assert ended.value.code == 2 and "is committed" in capsys.readouterr().err
+    for given in (["build", folder], [f"{folder}/handmade-plain"], [f"-dict={folder}"]):
+        assert run.arguments("x", given, 77)[-len(given) :] == given
+
+
 def test_everything_of_the_engine_is_instrumented_but_the_block_moves() -> None:
     names = run.instrumented()
     assert {"engine", "engine.hello", "engine.receive", "harnesses.script"} <= set(names)
