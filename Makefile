@@ -26,6 +26,7 @@ test: lint types unit
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
+	$(BIN)/zizmor --offline --quiet --no-progress .github/workflows
 
 types: $(STAMP)
 	$(BIN)/mypy

@@ -47,6 +47,8 @@ PACKAGES = (
     ("mypy", "test", "make types"),
     ("ruff", "test", "make lint"),
     ("pyOpenSSL", "test", "tests against OpenSSL in this process"),
+    ("PyYAML", "test", "the tests of the hosted jobs' commands"),
+    ("zizmor", "test", "make lint, for the hosted jobs"),
 )
 # Command, how it says its version, and what is not tested without it.
 COMMANDS = (
