@@ -5,6 +5,7 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from ci import output, summary
 from ci.conduct import Options, as_data, conduct
@@ -110,12 +111,26 @@ def execute(args: argparse.Namespace, options: Options) -> int:
         progress.say(f"{options.kind} of {names} into {output.shown(out.root)}")
         data = as_data(conduct(options, out, progress, stop))
         story = summary.write(out.root, data)
+        _report(out.root, data, progress)
         if args.json:
             json.dump(data, sys.stdout, indent=1)
             print()
         else:
             print(f"\n{story}\n{output.shown(out.root)}/summary.json")
     return int(data["exit"])
+
+
+def _report(folder: Path, data: dict[str, Any], progress: Progress) -> None:
+    """Write the page. The run is over and its verdict stands, whatever becomes of the page."""
+    # Here and not above: a wrong command line need not wait for it.
+    from ci import report
+
+    try:
+        report.write(folder, data)
+    except Exception as error:
+        progress.say(f"the report could not be written: {type(error).__name__}: {error}")
+    else:
+        progress.say(f"report: {output.shown(folder / 'report.html')}")
 
 
 def options_of(kind: str, args: argparse.Namespace, names: list[str]) -> Options:

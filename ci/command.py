@@ -58,6 +58,11 @@ COMMANDS = {
         "what a change touches: its mutants, its catalogue entries, the corpus, a short fuzz",
         "residue gate --since main",
     ),
+    "report": Command(
+        "ci.report.command",
+        "write the report of a campaign or a night again",
+        "residue report build/campaign/latest",
+    ),
     "doctor": Command(
         "ci.doctor", "what is installed, what is missing, what that switches off", "residue doctor"
     ),

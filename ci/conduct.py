@@ -6,6 +6,8 @@ moment ends the phase at hand and goes on with what there is; a second one leave
 the measurement, and then every input is kept.
 """
 
+import contextlib
+import hashlib
 import secrets
 import shutil
 import sys
@@ -271,6 +273,15 @@ def _judge(run: Run) -> None:
         run.untrusted += floors.coverage_under_floor(run.total)
 
 
+def _files(total: Reach) -> dict[str, Any]:
+    """The coverage of each file, with its digest: lines mean nothing once it has changed."""
+    table = total.by_file()
+    for name, row in table.items():
+        with contextlib.suppress(OSError):
+            row["sha256"] = hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
+    return table
+
+
 def as_data(run: Run) -> dict[str, Any]:
     """The run as the JSON summary has it."""
     # Not above: it imports the engine, which a run begins without.
@@ -324,7 +335,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "jobs": run.options.jobs,
         "harnesses": harnesses,
         "coverage": total.as_data() if run.measured else {},
-        "files": total.by_file(),
+        "files": _files(total),
         "curve": run.curve,
         "refusals": possible.coverage(m.refusals for m in run.measured.values())
         if run.measured

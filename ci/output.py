@@ -1,6 +1,7 @@
 """The output folder of a run: what lies where, and that nothing older is written over.
 
 summary.txt, summary.json   the verdict
+report.html, report.json    the report of it, and chat.txt
 seeds/HARNESS/              further seeds that it was given, a copy
 findings/HARNESS/           one JSON and one input for each signature
 new/HARNESS/                new inputs that reach more than the committed ones, the least set

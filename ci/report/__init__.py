@@ -1,0 +1,32 @@
+"""Reports that a person looks at: a page, the same figures as JSON, and a few lines for a chat."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ci.output import shown
+from ci.report.actions import actions
+from ci.report.chat import chat
+from ci.report.figures import collect
+from ci.report.page import page
+
+
+def write(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """Write report.html, report.json and chat.txt into the folder; returns the figures.
+
+    `data` is a campaign's summary or a night's record, whole or in part. Each file is written aside
+    and renamed. OSError when the folder cannot be written to.
+    """
+    figures = collect(data, folder)
+    figures["next"] = actions(figures, shown(folder))
+    for name, body in (
+        ("report.json", json.dumps(figures, indent=1) + "\n"),
+        ("chat.txt", chat(figures)),
+        ("report.html", page(figures)),
+    ):
+        aside = folder / f".{name}"
+        aside.write_text(body, encoding="utf-8", errors="backslashreplace")
+        aside.replace(folder / name)
+    return figures

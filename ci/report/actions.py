@@ -1,0 +1,51 @@
+"""What a person does next: commands to type, made from what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ci.output import shown
+from ci.report import findings
+from ci.report.markup import line
+
+FINDINGS = 5
+SURVIVORS = 3
+
+
+def actions(figures: dict[str, Any], folder: str) -> list[dict[str, str]]:
+    """What to do and the command, the most urgent first."""
+    todo: list[tuple[str, str]] = []
+    red = [f for f in figures["findings"] if f["red"]]
+    todo += [
+        (f"Run the input again: {findings.title(found)}", found["reproduce"])
+        for found in red[:FINDINGS]
+        if found["reproduce"]
+    ]
+    if any(found["id"] for found in red):
+        todo.append(("Look at the buckets", "residue triage"))
+    if figures["trust"]["untrusted"]:
+        todo.append(("See what is missing on this machine", "residue doctor"))
+        if figures["kind"] != "nightly":
+            todo.append(("Run it again with more time", "residue campaign --seconds 300"))
+    for row in figures["harnesses"] or []:
+        if row["new"]:
+            where = line(shown(Path(row["new_folder"] or f"{folder}/new/{row['name']}")))
+            todo.append(
+                (
+                    f"Commit one of {row['new']:,.0f} new inputs of {row['name']}",
+                    f"residue promote {where}/FILE --harness {row['name']}",
+                )
+            )
+    left = (figures["survivors"] or {}).get("shown", [])
+    for file, function in list(dict.fromkeys((m["file"], m["function"]) for m in left))[:SURVIVORS]:
+        todo.append(
+            (
+                f"Judge the survivors of {function} again",
+                f"residue mutate {file} --function {function}",
+            )
+        )
+    if figures["verdict"]["colour"] in ("unfinished", "interrupted"):
+        again = "residue nightly" if figures["kind"] == "nightly" else "residue campaign"
+        todo.append(("Run it again", again))
+    return [{"do": do, "command": command} for do, command in todo]

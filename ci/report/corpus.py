@@ -1,0 +1,88 @@
+"""The corpus by harness: how many inputs, how large, what they come to, the largest and the new."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ci.report.markup import Html, el, folded, join, table
+
+# An outcome that is rarer than the first so many is counted with the rest.
+OUTCOMES = 40
+
+
+def section(found: list[dict[str, Any]] | None) -> Html:
+    """The part of the page."""
+    if found is None:
+        return el("p", "Not measured.", class_="none")
+    head = ("harness", "inputs", "committed", "new", "bytes", "bytes an input")
+    body = []
+    for row in found:
+        inputs, committed, size = (row[key] or 0 for key in ("inputs", "committed", "bytes"))
+        mean = f"{size / inputs:,.0f}" if inputs else "-"
+        new = inputs - committed
+        body.append(
+            (row["harness"], f"{inputs:,}", f"{committed:,}", f"{new:,}", f"{size:,}", mean)
+        )
+    return join(
+        [
+            table("Inputs after the merge", head, body, range(1, len(head))),
+            *(_harness(row) for row in found),
+        ]
+    )
+
+
+def _harness(row: dict[str, Any]) -> Html:
+    kinds = len(row["outcomes"])
+    head = f"{row['harness']}: {row['inputs'] or 0:,} inputs, {kinds} kinds of outcome"
+    return folded(
+        head,
+        _bars(
+            "Sizes",
+            "bytes",
+            [(_bound(row["sizes"], at), size["inputs"]) for at, size in enumerate(row["sizes"])],
+        ),
+        _bars("Outcomes", "outcome", _rarest_together(row["outcomes"])),
+        _names("The largest", row["largest"]),
+        _names("New, not committed yet (the first by name)", row["new"]),
+    )
+
+
+def _bound(sizes: list[dict[str, Any]], at: int) -> str:
+    high = sizes[at]["up_to"]
+    low = (sizes[at - 1]["up_to"] or 0) + 1 if at else 0
+    return f"over {low - 1:,}" if high is None else f"{low:,} to {high:,}"
+
+
+def _rarest_together(outcomes: dict[str, int]) -> list[tuple[str, int]]:
+    ordered = sorted(outcomes.items(), key=lambda entry: (-entry[1], entry[0]))
+    rest = sum(count for _, count in ordered[OUTCOMES:])
+    return ordered[:OUTCOMES] + ([("others", rest)] if rest else [])
+
+
+def _bars(caption: str, what: str, counted: list[tuple[str, int]]) -> Html | None:
+    if not counted:
+        return None
+    most = max(count for _, count in counted) or 1
+    body = [
+        (
+            name,
+            f"{count:,}",
+            el("span", class_="bar", style=f"width:{100 * count / most:.1f}%", aria_hidden="true"),
+        )
+        for name, count in counted
+    ]
+    return table(caption, (what, "inputs", ""), body, (1,), class_="bars")
+
+
+def _names(caption: str, inputs: list[dict[str, Any]]) -> Html | None:
+    if not inputs:
+        return None
+    body = [
+        (
+            el("code", entry["name"]),
+            "-" if entry["bytes"] is None else f"{entry['bytes']:,}",
+            entry["outcome"],
+        )
+        for entry in inputs
+    ]
+    return table(caption, ("input", "bytes", "outcome"), body, (1,))

@@ -1,0 +1,339 @@
+"""The figures of a report: one dictionary, of which the page, the JSON and the chat text are made.
+
+What a campaign or a night did not measure is None, which is shown as "not measured".
+docs/reports.md describes the keys.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ci import floors
+from ci.exits import Exit
+from ci.report import survivors
+from ci.report.markup import many
+from ci.report.read import counts, mapping, number, rows, string, strings, whole
+
+FORMAT = 1
+NIGHTS = 30
+FUZZING = {"executions", "seconds", "rate", "edges", "committed", "found", "new", "findings"}
+
+
+def collect(data: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The figures of a campaign's summary or of a night; `folder` is where they were read."""
+    night = data.get("kind") == "nightly"
+    campaign = mapping(data.get("campaign")) if night else data
+    found = _findings(data, campaign, night)
+    figures: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": string(data.get("kind")) or "run",
+        "started": string(data.get("started")) or None,
+        "commit": string(data.get("commit")) or None,
+        "seconds": number(data.get("seconds")),
+        "fuzzing_seconds": number(campaign.get("fuzzing_seconds")),
+        "jobs": whole(campaign.get("jobs")),
+        "steps": _steps(data) if night else None,
+        "findings": found,
+        "trust": _trust(data, campaign, night),
+        "harnesses": _harnesses(campaign),
+        "coverage": _coverage(data, campaign),
+        "curve": _curve(campaign),
+        "history": _history(data),
+        "refusals": _refusals(campaign),
+        "survivors": survivors.figures(data.get("mutation"), folder),
+        "corpus": _corpus(campaign),
+    }
+    figures["verdict"] = _verdict(data, figures)
+    return figures
+
+
+def _verdict(data: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
+    """The colour and the sentence of the banner."""
+    code = whole(data.get("exit"))
+    why = figures["trust"]["untrusted"]
+    findings = [f for f in figures["findings"] if f["red"]]
+    steps = [s for s in figures["steps"] or [] if s["state"] in ("cut", "waiting")]
+    if code is None:
+        colour, says = "unfinished", "This run did not finish: what is here is what it left."
+    elif code == Exit.INTERRUPTED:
+        colour, says = "interrupted", "Interrupted: what was found until then is kept."
+    elif findings or code == Exit.FOUND:
+        where = sorted({f["harness"] or f["kind"] for f in findings})
+        named = ", ".join(where[:4]) + (" and more" if len(where) > 4 else "")
+        colour = "red"
+        says = f"{many(len(findings), 'finding')} in {named}." if where else "Something was found."
+        says += " And the run is not to be trusted otherwise." if why else ""
+    elif why or code == Exit.UNTRUSTED:
+        colour, says = "untrusted", "Nothing was found, but this run is not to be trusted."
+    elif code == Exit.CLEAN:
+        colour, says = "green", "Nothing was found, and the run can be trusted."
+    else:
+        colour, says = "red", f"The run ended with exit code {code}."
+    if findings and colour in ("unfinished", "interrupted"):
+        says += f" {many(len(findings), 'finding')} so far."
+    reasons = [*why]
+    if steps:
+        reasons.append("not done: " + ", ".join(s["name"] for s in steps))
+    if colour == "green":
+        flown = figures["trust"]["canaries"]
+        if flown:
+            reasons.append(f"{_share(flown)} planted faults were found before the fuzzing began")
+        if figures["trust"]["floors"]:
+            reasons.append("every floor was cleared")
+    return {"colour": colour, "exit": code, "sentence": says, "why": reasons}
+
+
+def _share(flown: list[dict[str, Any]]) -> str:
+    return f"{sum(canary['found'] for canary in flown)} of {len(flown)}"
+
+
+def _steps(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": string(step.get("name")) or "step",
+            "does": string(step.get("does")),
+            "state": string(step.get("state")) or "unknown",
+            "exit": whole(step.get("exit")),
+            "seconds": number(step.get("seconds")),
+            "why": string(step.get("why")),
+            "findings": whole(step.get("findings")),
+        }
+        for step in rows(data.get("steps"))
+    ]
+
+
+def _findings(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> list[dict[str, Any]]:
+    """Buckets where there are any, else the campaign's findings; then what other steps found."""
+    buckets = rows(data.get("buckets"))
+    found = [_finding(bucket) for bucket in buckets or rows(campaign.get("findings"))]
+    if night:
+        for row in rows(data.get("findings")):
+            rule = string(row.get("rule")) or "finding"
+            # The buckets say the same of a crash, and more.
+            if buckets and rule in ("fuzz", "triage", "bucket"):
+                continue
+            told = {"kind": rule, "detail": row.get("detail"), "message": row.get("message")}
+            found.append(_finding(told))
+    return sorted(found, key=lambda f: not f["red"])
+
+
+def _finding(row: dict[str, Any]) -> dict[str, Any]:
+    state = string(row.get("state")) or None
+    return {
+        "id": string(row.get("id")) or None,
+        "harness": string(row.get("harness")),
+        "kind": string(row.get("kind")) or "finding",
+        "oracle": string(row.get("oracle")),
+        "message": string(row.get("message")),
+        "detail": string(row.get("detail")),
+        "frames": strings(row.get("frames")),
+        "traceback": strings(row.get("traceback")),
+        "state": state,
+        "red": state not in ("known", "fixed"),
+        "reason": string(row.get("reason")),
+        "expires": string(row.get("expires")),
+        "input": string(row.get("input")),
+        "size": whole(row.get("size")),
+        "count": whole(row.get("count")),
+        "first_seen": string(row.get("first_seen")),
+        "last_seen": string(row.get("last_seen")),
+        "reproduce": string(row.get("reproduce")) or string(row.get("replay")),
+    }
+
+
+def _trust(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> dict[str, Any]:
+    untrusted = strings(data.get("untrusted"))
+    if night:
+        untrusted += [f"campaign: {why}" for why in strings(campaign.get("untrusted"))]
+    canaries = [
+        {
+            "harness": string(row.get("harness")),
+            "plant": string(row.get("plant")),
+            "found": row.get("found") is True,
+        }
+        for row in rows(campaign.get("canaries"))
+    ]
+    return {
+        "untrusted": list(dict.fromkeys(untrusted)),
+        "notes": strings(campaign.get("notes")),
+        "canaries": canaries,
+        "floors": _floors(campaign),
+    }
+
+
+def _floors(campaign: dict[str, Any]) -> list[dict[str, Any]]:
+    """What must be reached at least, next to what was."""
+    table: list[tuple[str, float | None, float]] = []
+    for name, harness in mapping(campaign.get("harnesses")).items():
+        row = mapping(harness)
+        rate, edges = number(row.get("rate")), number(row.get("edges"))
+        table.append((f"{name}: executions a second", rate, floors.EXECUTIONS_A_SECOND))
+        table.append((f"{name}: edges", edges, floors.EDGES))
+    coverage = mapping(campaign.get("coverage"))
+    if table or coverage:
+        table.append(("lines reached, percent", number(coverage.get("line_percent")), floors.LINES))
+        table.append(
+            ("branches reached, percent", number(coverage.get("branch_percent")), floors.BRANCHES)
+        )
+    return [
+        {"what": what, "floor": floor, "was": was, "cleared": was is not None and was >= floor}
+        for what, was, floor in table
+    ]
+
+
+def _harnesses(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
+    table = []
+    for name, harness in mapping(campaign.get("harnesses")).items():
+        row = mapping(harness)
+        coverage = mapping(row.get("coverage"))
+        table.append(
+            {
+                "name": name,
+                **{key: number(row.get(key)) for key in sorted(FUZZING)},
+                "shards": len(rows(row.get("shards"))),
+                "line_percent": number(coverage.get("line_percent")),
+                "branch_percent": number(coverage.get("branch_percent")),
+                "new_folder": string(row.get("new_folder")),
+                "kept_all": string(row.get("kept_all")),
+            }
+        )
+    return table or None
+
+
+def _coverage(data: dict[str, Any], campaign: dict[str, Any]) -> dict[str, Any] | None:
+    total = mapping(campaign.get("coverage"))
+    if not total:
+        return None
+    last = mapping(_before(data).get("coverage"))
+    files = []
+    for name, entry in mapping(campaign.get("files")).items():
+        row = mapping(entry)
+        files.append(
+            {
+                "file": name,
+                **{
+                    key: whole(row.get(key))
+                    for key in ("lines", "all_lines", "branches", "all_branches")
+                },
+                "missed_lines": string(row.get("missed_lines")),
+                "missed_branches": string(row.get("missed_branches")),
+                "sha256": string(row.get("sha256")) or None,
+            }
+        )
+    lines, branches = number(total.get("line_percent")), number(total.get("branch_percent"))
+    return {
+        "line_percent": lines,
+        "branch_percent": branches,
+        "lines": whole(total.get("lines")),
+        "all_lines": whole(total.get("all_lines")),
+        "branches": whole(total.get("branches")),
+        "all_branches": whole(total.get("all_branches")),
+        "line_change": _change(lines, number(last.get("lines"))),
+        "branch_change": _change(branches, number(last.get("branches"))),
+        "files": files,
+    }
+
+
+def _change(now: float | None, before: float | None) -> float | None:
+    return None if now is None or before is None else round(now - before, 2)
+
+
+def _before(data: dict[str, Any]) -> dict[str, Any]:
+    """The history's row of the night before this one, whether this one's is there yet or not."""
+    started = string(data.get("started"))
+    others = [r for r in rows(data.get("history")) if string(r.get("started")) != started]
+    return others[-1] if others else {}
+
+
+def _curve(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
+    points = [
+        {
+            "harness": string(row.get("harness")) or "?",
+            **{key: number(row.get(key)) for key in ("t", "executions", "edges", "finds")},
+        }
+        for row in rows(campaign.get("curve"))
+    ]
+    return [point for point in points if point["t"] is not None] or None
+
+
+def _history(data: dict[str, Any]) -> list[dict[str, Any]] | None:
+    table = []
+    for row in rows(data.get("history"))[-NIGHTS:]:
+        coverage, slice_ = mapping(row.get("coverage")), mapping(row.get("slice"))
+        table.append(
+            {
+                "night": string(row.get("night")) or string(row.get("started")) or "?",
+                "exit": whole(row.get("exit")),
+                "seconds": number(row.get("seconds")),
+                "commit": string(row.get("commit")),
+                "executions": counts(row.get("executions")),
+                "edges": counts(row.get("edges")),
+                "inputs": counts(row.get("inputs")),
+                "line_percent": number(coverage.get("lines")),
+                "branch_percent": number(coverage.get("branches")),
+                "slice": string(slice_.get("name")),
+                "score": number(slice_.get("score")),
+                "findings": counts(row.get("findings")),
+            }
+        )
+    return table or None
+
+
+def _refusals(campaign: dict[str, Any]) -> dict[str, Any] | None:
+    given = mapping(campaign.get("refusals"))
+
+    def cells(value: object) -> list[dict[str, Any]]:
+        return [
+            {
+                **{key: string(row.get(key)) for key in ("state", "message", "refusal", "witness")},
+                **{key: whole(row.get(key)) or 0 for key in ("inputs", "committed")},
+            }
+            for row in rows(value)
+        ]
+
+    table = cells(given.get("cells"))
+    if not table:
+        return None
+    named = dict.fromkeys(cell["state"] for cell in table)
+    return {
+        "states": strings(given.get("states")) or list(named),
+        "possible": len(table),
+        "reached": sum(cell["inputs"] > 0 for cell in table),
+        "committed": sum(cell["committed"] > 0 for cell in table),
+        "cells": table,
+        "unexpected": cells(given.get("unexpected")),
+        "unreachable": {
+            str(tag): string(why) for tag, why in mapping(given.get("unreachable")).items()
+        },
+    }
+
+
+def _corpus(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
+    table = []
+    for name, harness in mapping(campaign.get("harnesses")).items():
+        given = mapping(mapping(harness).get("corpus"))
+        if not given:
+            continue
+        table.append(
+            {
+                "harness": name,
+                **{key: whole(given.get(key)) for key in ("inputs", "committed", "bytes")},
+                "sizes": [
+                    {"up_to": whole(row.get("up_to")), "inputs": whole(row.get("inputs")) or 0}
+                    for row in rows(given.get("sizes"))
+                ],
+                "outcomes": counts(given.get("outcomes")),
+                "largest": [_input(row) for row in rows(given.get("largest"))],
+                "new": [_input(row) for row in rows(given.get("new"))],
+            }
+        )
+    return table or None
+
+
+def _input(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": string(row.get("name")),
+        "bytes": whole(row.get("bytes")),
+        "outcome": string(row.get("outcome")),
+    }
