@@ -146,12 +146,17 @@ def play(recording: Recording, key: bytes, thorough: bool = False) -> str:
     return outcome
 
 
-def run(data: bytes, thorough: bool = False) -> str:
-    """A recording's text, as a harness runs it. Raises `FormatError` for a file that is none."""
+def read(data: bytes) -> Recording:
+    """A recording from its text. Raises `FormatError` for a file that is none."""
     try:
-        recording = parse(data.decode("utf-8"))
+        return parse(data.decode("utf-8"))
     except (FormatError, UnicodeDecodeError, ValueError, OSError) as error:
         raise FormatError(f"no recording: {error}") from None
+
+
+def run(data: bytes, thorough: bool = False) -> str:
+    """A recording's text, as a harness runs it. Raises `FormatError` for a file that is none."""
+    recording = read(data)
     sent = b"".join(s.sent for s in recording.steps if isinstance(s, Exchange))
     return play(recording, sent, thorough)
 

@@ -20,6 +20,8 @@ from harnesses import HARNESSES, outcomes
 from harnesses.outcomes import Outcome
 
 INPUT_SECONDS = 30
+# What `residue fuzz recordings` leaves: no harness of libFuzzer's.
+RECORDINGS = "recordings"
 # What is wrong with an outcome whose input is not there.
 GONE = "is no input"
 
@@ -56,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def load(harness: str) -> Callable[[bytes], str]:
     """The harness's function over bytes, with no oracle left to a sample."""
-    if harness == "recordings":  # what `residue fuzz recordings` leaves: no harness of libFuzzer's
+    if harness == RECORDINGS:
         return partial(importlib.import_module("ci.recorded").run, thorough=True)
     if harness not in HARNESSES:
         raise UsageError(f"there is no harness {harness!r}; there are {', '.join(HARNESSES)}")
@@ -108,13 +110,28 @@ def read_input(file: Path) -> bytes:
         raise UsageError(f"{file}: {error.strerror}") from None
 
 
+def only_recordings(inputs: list[tuple[Path, bytes]]) -> None:
+    """UsageError for a file that is no recording: it says nothing about the engine."""
+    recorded = importlib.import_module("ci.recorded")
+    if not inputs:
+        raise UsageError("which recordings? residue replay recordings FILE...")
+    for file, data in inputs:
+        try:
+            recorded.read(data)
+        except recorded.FormatError as error:
+            raise UsageError(f"{file}: {error}") from None
+
+
 def replay(harness: str, files: list[Path] | None) -> Iterator[Replayed]:
     """Replay the files, or without any the committed inputs, against the committed outcomes."""
     run = load(harness)
     table = read_outcomes(harness)
     folder = outcomes.folder(harness).resolve()
     given = files if files is not None else committed(harness)
-    for file, data in [(file, read_input(file)) for file in given]:
+    inputs = [(file, read_input(file)) for file in given]
+    if harness == RECORDINGS:
+        only_recordings(inputs)
+    for file, data in inputs:
         ours = file.resolve().parent == folder
         expected = table.get(file.name) if ours else None
         outcome, wrong = attempt(run, data)

@@ -7,6 +7,7 @@ import pytest
 
 from ci import replay
 from ci.command import main
+from ci.process import ROOT
 from harnesses import outcomes, provenance
 from harnesses.outcomes import Outcome
 from tests.ci import tiny
@@ -174,3 +175,19 @@ def test_what_cannot_be_promoted_changes_nothing(folder, tmp_path, capsys, args,
 def test_an_input_is_committed_once(folder, tmp_path, capsys):
     assert promote(found(tmp_path, b"w")) == 2
     assert "already, as plain" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("data", [b"no recording\n", b"\xff\xfe", b""])
+def test_a_file_that_is_no_recording_says_nothing_about_the_engine(tmp_path, capsys, data):
+    """One good file beside it does not make it usable, and is not run either."""
+    (tmp_path / "junk").write_bytes(data)
+    good = ROOT / "recordings" / "handshake" / "two-host-names.txt"
+    assert main(["replay", "recordings", str(good), str(tmp_path / "junk")]) == 2
+    told = capsys.readouterr()
+    assert not told.out and told.err.startswith(f"residue: {tmp_path / 'junk'}: no recording: ")
+    assert main(["replay", "recordings", str(good)]) == 0
+
+
+def test_recordings_are_named(capsys):
+    assert main(["replay", "recordings"]) == 2
+    assert "which recordings?" in capsys.readouterr().err
