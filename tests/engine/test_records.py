@@ -216,7 +216,7 @@ def test_a_sealed_record_makes_its_room_and_no_more(left: int) -> None:
     area = near_the_end(keyed(), left)
     records.queue_sealed(area, c.ALERT, END_FLIGHT)
     assert (area.out_start == OUT) is (left < HEADER + 3 + TAG)
-    assert queued(area)[:1] == b"\x55"
+    assert area.out_end <= OUT_END and queued(area)[:1] == b"\x55"
     assert opened(area, queued(area)[1:]) == [END_FLIGHT + bytes([c.ALERT])]
 
 
@@ -254,6 +254,14 @@ def test_the_first_record_of_an_empty_queue(length: int, run: int) -> None:
     assert area.words[WRITE_SEQ] == 1
 
 
+def test_the_header_of_a_short_record_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(records, "protected_header", lambda length: made.append(length) or b"12345")
+    for length in (0, records.SHORT - 1, records.SHORT):
+        records.seal_first(keyed(), length, 0)
+    assert made == [records.SHORT]
+
+
 def test_a_run_that_is_none_costs_the_first_record_no_write() -> None:
     area = keyed()
     area.words[RUN] = 5  # the core's own, which a connection that rests has in `run`
@@ -275,6 +283,7 @@ def test_application_data_leaves_the_reserve_free(beyond: int) -> None:
     taken = records.queue_application_data(area, memoryview(b"xy" * 200))
     assert taken == max(0, min(400, beyond - OVERHEAD))
     assert records.out_room(area) >= min(room, OUT_RESERVE)
+    assert area.words[WRITE_SEQ] == (1 if taken else 0)
     sealed = queued(area)[OUT_CAP - room :]
     assert b"".join(inner[:-1] for inner in opened(area, sealed)) == (b"xy" * 200)[:taken]
 
@@ -282,6 +291,7 @@ def test_application_data_leaves_the_reserve_free(beyond: int) -> None:
 def test_application_data_makes_its_room() -> None:
     area = near_the_end(keyed(), 3)
     assert records.queue_application_data(area, memoryview(b"data")) == 4
+    assert area.out_start == OUT and area.out_end <= OUT_END
     assert opened(area, queued(area)[1:]) == [b"data" + bytes([c.APPLICATION_DATA])]
 
 
