@@ -5,6 +5,7 @@ quick: a mutant that nothing kills costs all of them.
 """
 
 import configparser
+import json
 import shutil
 import sys
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ci.exits import Untrusted, UsageError
+from ci.libfuzzer import Tail
 from ci.process import ROOT, Stop, reap, signal_group, spawn
 from mutants.verdicts import Mutant, Report, Result, Verdict
 
@@ -159,12 +161,15 @@ def _drive(
     argv = [sys.executable, "-m", "mutants.drive", str(job)]
     child = spawn(argv, log, environment, asked.folder / "tree")
     until = time.monotonic() + (asked.seconds if asked.seconds is not None else float("inf"))
+    tail = Tail(out)
+    judged = left = 0
     try:
         while child.poll() is None and not stop and time.monotonic() < until:
             time.sleep(TICK)
-            said = [line for line in lines(out) if "verdict" in line]
-            left = sum(line["verdict"] == Verdict.SURVIVED for line in said)
-            show(asked.file, len(said), answer.report.due, left)
+            said = [line for line in map(json.loads, tail.lines()) if "verdict" in line]
+            judged += len(said)
+            left += sum(line["verdict"] == Verdict.SURVIVED for line in said)
+            show(asked.file, judged, answer.report.due, left)
     finally:
         signal_group(child, 15)  # type: ignore[arg-type]
         reap(child, 1.0)
