@@ -1,0 +1,58 @@
+"""What an engine says of itself: counts, and nothing of a connection before it is true."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.peers import Peers
+from engine.readings import Readings
+from tests.engine.mutual_pairs import client, device, mutual
+from tests.engine.pairs import Pair, engine
+
+READINGS = sorted(
+    name
+    for face in (Readings, Peers)
+    for name, call in vars(face).items()
+    if callable(call) and not name.startswith("_")
+)
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_a_closed_engine_answers_nothing(name: str) -> None:
+    made = engine()
+    reading = getattr(made, name)
+    of_a_slot = reading.__code__.co_argcount > 1
+    made.close()
+    with pytest.raises(ValueError, match="closed"):
+        reading(*([0] if of_a_slot else []))
+
+
+@pytest.mark.parametrize(("slots", "areas"), [(1, 1), (5, 2), (7, 3), (4, None)])
+def test_an_engine_has_the_areas_that_were_asked_for(slots: int, areas: int | None) -> None:
+    made = engine(slots, areas)
+    assert made.areas() == made.areas_free() == (areas or slots)
+    assert made.areas_resting() == made.handshakes_in_progress() == 0
+
+
+def test_residue_counts_what_an_unused_entry_or_ticket_key_holds() -> None:
+    made = engine()
+    identities, ring = made._server.identities, made._server.resumption.ring
+    identities._entries[-1] = identities._entries[0]
+    assert made.residue() == 1
+    ring._unused[0][:2] = b"ab"
+    assert made.residue() == 3
+    identities._entries[-1] = None
+    assert made.residue() == 2
+
+
+def test_a_client_is_not_verified_before_its_finished() -> None:
+    """It has proved its certificate, and not yet that it saw this handshake (RFC 8446 4.4.4)."""
+    pair = Pair(mutual(), client=client(device())).greet()
+    for message in pair.client.certificate_flight():
+        pair.feed(pair.client.handshake_bytes(message))
+        assert pair.engine.failure(0) is None
+        assert pair.engine.peer_verified(0) == 0
+        assert pair.engine.peer_certificate(0) is None
+        assert pair.engine.peer_not_after(0) is None
+    pair.feed(pair.client.handshake_bytes(pair.client.finished_message()))
+    assert pair.engine.peer_verified(0) == pair.engine.client_generation()
