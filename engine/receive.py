@@ -100,7 +100,6 @@ def feed(server: Server, area: Area, view: memoryview) -> int:
             taken += len(piece)
             if area.in_end - IN < whole:
                 break
-            header = block[IN : IN + HEADER]
             body = block[IN + HEADER : IN + whole]
         refusal = _on_record(server, area, header, body)
         area.in_end = IN
@@ -254,11 +253,11 @@ def _on_handshake(server: Server, area: Area, data: memoryview) -> Refusal | Non
     block = area.bytes
     while data:
         have = area.handshake_end - HANDSHAKE
-        if have < 4 and have + len(data) < 4:
+        if have + len(data) < 4:
             _keep(area, data)
             return None
         if have == 0:
-            start = data[:4]
+            start = data
         else:
             if have < 4:
                 _keep(area, data[: 4 - have])

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from engine import Engine
+from engine.layout import ENTROPY, ENTROPY_END
 from engine.peers import Peers
 from engine.readings import Readings
+from engine.ticket_keys import LATEST_MS
+from peers.liar.identities import NOW_MS
 from tests.engine.mutual_pairs import client, device, mutual
 from tests.engine.pairs import Pair, engine
 
@@ -56,3 +60,38 @@ def test_a_client_is_not_verified_before_its_finished() -> None:
         assert pair.engine.peer_not_after(0) is None
     pair.feed(pair.client.handshake_bytes(pair.client.finished_message()))
     assert pair.engine.peer_verified(0) == pair.engine.client_generation()
+
+
+REFUSED = {
+    "no slots": (lambda: Engine.server(0), "slots must be at least 1, areas from 1 to slots"),
+    "no areas": (lambda: Engine.server(3, 0), "slots must be at least 1, areas from 1 to slots"),
+    "an area too many": (
+        lambda: Engine.server(3, 4),
+        "slots must be at least 1, areas from 1 to slots",
+    ),
+    "another way to sign": (
+        lambda: Engine.server(1, signing="random"),
+        'signing is "hedged" or "deterministic"',
+    ),
+    "a slot in use": (lambda: Pair(Pair(engine()).engine), "the slot has a connection"),
+    "a time no ticket carries": (
+        lambda: engine().serve(0, LATEST_MS),
+        "the time is out of range",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_asked_wrongly_is_answered_in_a_sentence(case: str) -> None:
+    call, sentence = REFUSED[case]
+    with pytest.raises(ValueError) as refused:
+        call()
+    assert str(refused.value) == sentence
+
+
+def test_serve_draws_what_a_connection_needs_and_no_byte_more() -> None:
+    made = engine()
+    made.serve(0, NOW_MS)
+    block = made._pool.block(0)
+    assert all(any(block[at : at + 16]) for at in range(ENTROPY, ENTROPY_END - 16, 16))
+    assert not any(block[ENTROPY_END : ENTROPY_END + 64])

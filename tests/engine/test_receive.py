@@ -174,6 +174,48 @@ def test_a_key_update_in_two_records_takes_effect_once(split: int) -> None:
     assert not pair.engine.failure(pair.slot)
 
 
+def test_only_what_arrives_in_pieces_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a whole record, and of a message that is whole in its record, no copy is made."""
+    copied: list[int] = []
+    for name in ("_gather", "_keep"):
+        real = getattr(receive, name)
+
+        def counting(area: Area, piece: memoryview, real=real) -> None:  # type: ignore[no-untyped-def]
+            copied.append(len(piece))
+            real(area, piece)
+
+        monkeypatch.setattr(receive, name, counting)
+    pair = Pair(mutual(), client=client(device())).greet()
+    pair.feed(pair.client.finish(apart=True))
+    pair.feed(pair.client.send(b"two whole") + pair.client.send(b"records"))
+    assert pair.recv() == b"two wholerecords"
+    assert copied == []
+    wire = pair.client.send(b"in pieces")
+    pair.feed(wire[:5])
+    pair.feed(wire[5:])
+    assert copied == [5, len(wire) - 5]
+
+
+def test_of_a_message_in_pieces_nothing_is_kept_but_itself() -> None:
+    pair = Pair(mutual(), client=client(device())).greet()
+    certificate, verify = pair.client.certificate_flight()
+    pair.feed(pair.client.protect(c.HANDSHAKE, certificate[:9]))
+    pair.feed(pair.client.protect(c.HANDSHAKE, certificate[9:] + verify))
+    assert pair.engine.failure(0) is None
+    assert held(pair).handshake_high == HANDSHAKE + len(certificate)
+    finished = pair.client.finished_message()
+    pair.feed(pair.client.protect(c.HANDSHAKE, finished[:9]))
+    assert held(pair).handshake_end == HANDSHAKE + 9
+    assert held(pair).handshake_high == HANDSHAKE + len(certificate)
+
+
+@pytest.mark.parametrize("low", [0, 200])
+def test_every_byte_of_a_declared_length_counts(low: int) -> None:
+    pair = Pair(engine())
+    start = bytes([1, 1, 0, low])
+    pair.fails(b"\x16\x03\x01\x00\x04" + start, "tls-server-client-hello-length", 50)
+
+
 @pytest.mark.parametrize("kept", [1, 2, 3, 4, 30])
 def test_fragments_must_not_be_interleaved(kept: int) -> None:
     pair = Pair(engine())
@@ -307,11 +349,13 @@ def test_half_received_plaintext_and_full_buffers_lose_nothing() -> None:
 # -- what a record held ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00"])
-def test_a_protected_record_of_no_type_is_refused(content: bytes) -> None:
-    """An inner plaintext of zeros alone, and of nothing (section 5.4)."""
+@pytest.mark.parametrize("inner", [b"", b"\x00", bytes(40)])
+@pytest.mark.parametrize("split", [False, True])
+def test_a_protected_record_of_no_type_is_refused(inner: bytes, split: bool) -> None:
+    """An inner plaintext of nothing, and of zeros alone (section 5.4). It did open."""
     pair = Pair(engine()).establish()
     pair.feed(pair.client.send(b"waits"))
-    pair.feed(pair.client.protect(0, content))
+    assert pair.client.writing is not None
+    pair.feed(pair.client.writing.seal_inner(inner), 7 if split else None)
     assert pair.engine.failure(pair.slot) == "tls-unexpected-message"
     assert pair.recv() == b"waits"
