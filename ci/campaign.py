@@ -1,6 +1,7 @@
 """`residue campaign`: every harness over the committed corpus, for a while."""
 
 import argparse
+import functools
 import importlib.util
 import json
 import sys
@@ -66,6 +67,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="a new or empty folder for what comes of it (default: a new one under build/)",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="fuzz on the workers of the Dask cluster at tcp://HOST:PORT (tls:// as well)",
+    )
 
 
 def positive(text: str) -> int:
@@ -104,6 +110,12 @@ def execute(args: argparse.Namespace, options: Options) -> int:
     for package, extra in (("atheris", "fuzz"), ("coverage", "fuzz")):
         if importlib.util.find_spec(package) is None:
             raise Untrusted(f"{package} is not installed: pip install -e '.[{extra}]'")
+    if args.scheduler:
+        # Here and not above: Dask is an extra, and takes a second to import.
+        from ci.cluster import fuzz as cluster
+
+        options.lanes = cluster.lanes(args.scheduler)
+        options.supervise = functools.partial(cluster.supervise, args.scheduler)
     with Stop() as stop:
         out = output.make(args.out, options.kind)
         progress = Progress()

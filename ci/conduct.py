@@ -29,7 +29,7 @@ from ci.progress import Progress
 from ci.reach import Measured, Reach
 from ci.schedule import Slice
 from ci.shard import Shard, Task
-from ci.supervisor import Phase
+from ci.supervisor import Phase, Supervise
 from mutants import plants
 from mutants.plants import PlantError
 
@@ -53,6 +53,9 @@ class Options:
     """The harness that has one more share, which looks at compared values too."""
     command: Callable[[str], list[str]] = libfuzzer.runner
     dictionary: Callable[[Path], None] | None = None
+    supervise: Supervise = supervisor.run
+    lanes: int | None = None
+    """How many shards at once, where it is not `jobs`: on other machines."""
     canaries: bool = True
     measures: bool = True
     whole: bool = True
@@ -95,8 +98,9 @@ class Run:
 def conduct(options: Options, output: Output, progress: Progress, stop: Stop) -> Run:
     """Do it all. Nothing is raised for what a harness or the fuzzer does."""
     began = time.monotonic()
+    lanes = options.lanes or options.jobs
     plan = schedule.lanes(
-        options.harnesses, options.seconds, options.jobs, options.weights, options.value_profile
+        options.harnesses, options.seconds, lanes, options.weights, options.value_profile
     )
     run = Run(options, output, Phase(options.seconds, plan))
     _copy_seeds(run)
@@ -185,7 +189,7 @@ def _fuzz(run: Run, progress: Progress, stop: Stop) -> None:
         curve(phase, now)
         progress(phase, now)
 
-    supervisor.run(run.phase, make, stop, report)
+    run.options.supervise(run.phase, make, stop, report)
     curve.end(run.phase, time.monotonic())
     run.curve = curve.points
 
@@ -237,6 +241,8 @@ def _measure(run: Run, progress: Progress, stop: Stop) -> None:
 
 
 def _judge(run: Run) -> None:
+    run.untrusted += run.phase.troubles
+    run.notes += run.phase.notes
     for m in run.merges:
         if m.kept_all:
             run.notes.append(
@@ -332,7 +338,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "asked_seconds": run.options.seconds,
         "fuzzing_seconds": round(run.phase.took, 1),
         "seconds": round(run.took, 1),
-        "jobs": run.options.jobs,
+        "jobs": run.options.lanes or run.options.jobs,
         "harnesses": harnesses,
         "coverage": total.as_data() if run.measured else {},
         "files": _files(total),

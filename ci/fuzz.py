@@ -36,6 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `residue fuzz`."""
     if args.harness == RECORDINGS:
+        if args.scheduler:
+            raise UsageError("recordings are fuzzed here and not with --scheduler")
         # Here and not above: it imports the engine, which a campaign's process must not.
         from ci import fuzz_recordings
 

@@ -57,6 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="PATHs are results of the shards: merge and judge them, and run nothing",
     )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="judge on the workers of the Dask cluster at tcp://HOST:PORT (tls:// as well)",
+    )
 
 
 def shard(text: str) -> tuple[int, int]:
@@ -122,6 +127,8 @@ def run(args: argparse.Namespace) -> int:
         entries = ledger.load()
     except ledger.LedgerError as error:
         raise UsageError(str(error)) from None
+    if args.scheduler and (args.merge or args.catalogue or args.shard != (1, 1)):
+        raise UsageError("--scheduler makes its own shards, of mutants that are to be judged")
     if args.merge:
         return _merge(args, entries, settings)
     if args.catalogue:
@@ -132,19 +139,21 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress()
     begun = time.monotonic()
     with Stop() as stop:
-        for file in files:
+        only = frozenset(args.function) if args.function else None
+        corpus = HARNESSES if args.by == "corpus" else None
+        if args.scheduler:
+            # Here and not above: Dask is an extra, and takes a second to import.
+            from ci.cluster import mutate as cluster
+
+            where = out.root
+            answers = cluster.judge(args.scheduler, files, only, corpus, where, stop, progress)
+        for file in () if args.scheduler else files:
             if stop:
                 break
-            asked = Asked(
-                file,
-                out.root / file.replace("/", "-").removesuffix(".py"),
-                args.jobs,
-                only=frozenset(args.function) if args.function else None,
-                shard=args.shard,
-                corpus=HARNESSES if args.by == "corpus" else None,
-            )
+            folder = out.root / file.replace("/", "-").removesuffix(".py")
+            asked = Asked(file, folder, args.jobs, only=only, shard=args.shard, corpus=corpus)
             answers.append(mutation.judge(asked, settings, stop, progress))
-            progress.end()
+        progress.end()
         report = verdicts.merge_parts([answer.report for answer in answers])
         report.seconds = time.monotonic() - begun
         report.write(out.root / "results.json")

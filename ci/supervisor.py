@@ -25,6 +25,9 @@ class Phase:
     shards: list[Shard] = field(default_factory=list)
     began: float = 0.0
     took: float = 0.0
+    troubles: list[str] = field(default_factory=list)
+    """Why the phase is not to be trusted, where it was not this machine that ran it."""
+    notes: list[str] = field(default_factory=list)
 
     def left(self, now: float) -> float:
         """Seconds until the phase is over."""
@@ -35,9 +38,13 @@ class Phase:
         return [shard for shard in self.shards if shard.task.harness == harness]
 
 
-def run(phase: Phase, make: MakeShard, stop: Stop, report: Callable[[Phase, float], None]) -> None:
+Report = Callable[[Phase, float], None]
+Supervise = Callable[[Phase, MakeShard, Stop, Report], None]
+
+
+def run(phase: Phase, make: MakeShard, stop: Stop, report: Report) -> None:
     """Run every lane to its end, or until a signal; then nothing is left running."""
-    waiting = [_with_ends(lane) for lane in phase.lanes]
+    waiting = [with_ends(lane) for lane in phase.lanes]
     current: list[Shard | None] = [None for _ in waiting]
     phase.began = time.monotonic()
     try:
@@ -67,7 +74,7 @@ def run(phase: Phase, make: MakeShard, stop: Stop, report: Callable[[Phase, floa
             shard.kill()
 
 
-def _with_ends(lane: list[Slice]) -> list[tuple[Slice, float]]:
+def with_ends(lane: list[Slice]) -> list[tuple[Slice, float]]:
     """When each slice is over, from the phase's beginning: a late start makes no late end."""
     ends: list[tuple[Slice, float]] = []
     total = 0.0

@@ -29,7 +29,7 @@ PACKAGES = {
     "servers": {"cryptography"},
     "harnesses": {"cryptography", "atheris"},
     "mutants": {"libcst", "mutmut", "pytest", "_pytest", "hypothesis"},
-    "ci": {"coverage", "cryptography"},
+    "ci": {"coverage", "cryptography", "distributed"},
 }
 
 

@@ -1,0 +1,257 @@
+"""The fuzzing phase of a campaign on a cluster: the lanes are the workers' threads.
+
+The shards are those that `ci.schedule` plans and lie where local ones would, so that everything
+after the phase is the code that there is. A shard is sent out in terms of minutes, because a lost
+worker takes with it what its term had found; the next term of a harness begins with what all the
+shards before it brought back.
+"""
+
+import shutil
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ci.cluster import errand, tree
+from ci.cluster.client import Answer, Cluster, Lost, Sent
+from ci.cluster.versions import FUZZING
+from ci.process import TICK, Stop
+from ci.schedule import LEAST, SHORTEST, Slice
+from ci.shard import Shard
+from ci.supervisor import MakeShard, Phase, Report, with_ends
+
+TERM = 300.0
+# What others found goes along with a term up to this size, the smallest inputs first.
+MORE_BYTES = 1 << 20
+# After a signal the shards have so long to end and to come home.
+SECONDS_TO_COME_HOME = 30.0
+# The second signal: nothing is waited for.
+AT_ONCE = 2
+
+
+@dataclass
+class Lane:
+    """A worker's thread: the slices that it has still to run, and the one it runs."""
+
+    home: str
+    waiting: list[tuple[Slice, float]]
+    shard: Shard | None = None
+    out: Sent | None = None
+    term: int = 0
+    fuzzed: float = 0.0
+
+
+@dataclass
+class Campaign:
+    """The phase at work on a cluster."""
+
+    cluster: Cluster
+    phase: Phase
+    make: MakeShard
+    code: str
+    lanes: list[Lane] = field(default_factory=list)
+    seeds: dict[str, list[str]] = field(default_factory=dict)
+    found: dict[str, dict[str, bytes]] = field(default_factory=dict)
+
+    def tend(self, lane: Lane, stop: Stop) -> None:
+        """Take what has come back, and send out what comes next."""
+        if lane.out is not None:
+            self._live(lane, lane.out)
+            self._take(lane, lane.out, stop)
+        if lane.out is None and not stop:
+            if lane.shard is not None:
+                left = lane.shard.seconds - lane.fuzzed
+                if left < SHORTEST or lane.shard.gave_up:
+                    self._end(lane)
+                else:
+                    self._send(lane, lane.shard, left)
+            if lane.shard is None and lane.waiting:
+                self._begin(lane)
+        elif lane.out is None and lane.shard is not None:
+            self._end(lane)
+
+    def _begin(self, lane: Lane) -> None:
+        planned, end = lane.waiting.pop(0)
+        now = time.monotonic()
+        # Late is better than never: a worker that was lost has cost others their time.
+        seconds = max(self.phase.began + end - now, min(planned.seconds, LEAST))
+        shard = self.make(replace(planned, seconds=seconds), len(self.phase.shards) + 1)
+        self.phase.shards.append(shard)
+        shard.corpus.mkdir(parents=True)
+        shard.artifacts.mkdir()
+        shard.started = now
+        lane.shard, lane.term, lane.fuzzed = shard, 0, 0.0
+        self._send(lane, shard, shard.seconds)
+
+    def _end(self, lane: Lane) -> None:
+        assert lane.shard is not None
+        # What it fuzzed, and not what it waited: rates are of that.
+        lane.shard.ended = lane.shard.started + lane.fuzzed
+        lane.shard = None
+
+    def _send(self, lane: Lane, shard: Shard, left: float) -> None:
+        task = shard.task
+        if task.harness not in self.seeds:
+            folders = [entry for folder in task.seeds for entry in tree.entries(folder, "seeds")]
+            self.seeds[task.harness] = [self.cluster.archive(tree.pack(folders))] if folders else []
+        seeds = self.seeds[task.harness]
+        more = self._more(task.harness)
+        lane.term += 1
+        lane.home = self.cluster.home(lane.home, [other.home for other in self.lanes])
+        name = f"{task.name}.{lane.term}"
+        seconds = min(left, TERM)
+        local = task.command[:1] == [sys.executable]
+        work = {
+            "kind": "fuzz",
+            "name": name,
+            "harness": task.harness,
+            "seconds": seconds,
+            "seed": task.seed + shard.starts,
+            "value_profile": task.value_profile,
+            "command": task.command[1:] if local else task.command,
+            "seeds": bool(more),
+        }
+        with TemporaryDirectory() as scratch:
+            files = [("seeds/" + file, _lay(Path(scratch) / file, data)) for file, data in more]
+            if task.dictionary is not None:
+                files.append(("dictionary", task.dictionary))
+            given = tree.pack(files)
+        lane.out = self.cluster.send(name, work, [self.code, *seeds], given, seconds, lane.home)
+
+    def _more(self, harness: str) -> list[tuple[str, bytes]]:
+        """Inputs that earlier shards brought back, the smallest first, as many as go along."""
+        kept, size = [], 0
+        for name, data in sorted(self.found.get(harness, {}).items(), key=_weight):
+            size += len(data)
+            if size > MORE_BYTES:
+                break
+            kept.append((name, data))
+        return kept
+
+    def _live(self, lane: Lane, out: Sent) -> None:
+        told = self.cluster.told.get(out.name)
+        if told is not None and lane.shard is not None:
+            lane.shard.status.executions = told.get("executions", 0)
+            lane.shard.status.edges = told.get("edges", 0)
+
+    def _take(self, lane: Lane, out: Sent, stop: Stop) -> None:
+        assert lane.shard is not None
+        try:
+            answer = self.cluster.take(out)
+        except Lost as error:
+            lane.out = None
+            lane.fuzzed = lane.shard.seconds
+            if not stop:
+                self.phase.troubles.append(str(error))
+            return
+        if answer is not None:
+            lane.out = None
+            lane.fuzzed += answer.state["seconds"]
+            self._keep(lane.shard, answer)
+
+    def _keep(self, shard: Shard, answer: Answer) -> None:
+        """Put what came back where a local shard would have left it."""
+        state = answer.state
+        shard.status.executions = 0
+        shard.earlier += state["executions"]
+        shard.most_edges = max(shard.edges, state["edges"])
+        shard.starts += state["starts"]
+        shard.ends += state["ends"]
+        shard.gave_up = state["gave_up"]
+        arrived = shard.task.folder / "arrived"
+        errand.unpack(answer.files, arrived)
+        known = self.found.setdefault(shard.task.harness, {})
+        for file in _files(arrived / "out" / "corpus"):
+            known.setdefault(file.name, file.read_bytes())
+            file.replace(shard.corpus / file.name)
+        for file in _files(arrived / "out" / "artifacts"):
+            file.replace(shard.artifacts / file.name)
+        for log in _files(arrived / "out"):
+            with shard.log.open("ab") as whole:
+                whole.write(log.read_bytes())
+        # An input before the report that names it: a report that is there is whole.
+        reports = _files(arrived / "findings")
+        for file in sorted(reports, key=lambda file: file.suffix == ".json"):
+            shard.task.findings.mkdir(parents=True, exist_ok=True)
+            if not (shard.task.findings / file.with_suffix(".json").name).exists():
+                file.replace(shard.task.findings / file.name)
+        shutil.rmtree(arrived)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is out and nothing is left to send."""
+        return all(lane.shard is None and not lane.waiting for lane in self.lanes)
+
+
+def _weight(item: tuple[str, bytes]) -> tuple[int, str]:
+    return len(item[1]), item[0]
+
+
+def _lay(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(f for f in folder.iterdir() if f.is_file()) if folder.is_dir() else []
+
+
+def lanes(address: str) -> int:
+    """How many threads the workers have; Untrusted or UsageError when the cluster is no use."""
+    with Cluster(address, FUZZING) as cluster:
+        return len(cluster.lanes)
+
+
+def supervise(
+    address: str,
+    phase: Phase,
+    make: MakeShard,
+    stop: Stop,
+    report: Report,
+) -> None:
+    """Run every lane of the phase on the cluster, as `ci.supervisor.run` does on this machine."""
+    with Cluster(address, FUZZING) as cluster:
+        code = cluster.archive(tree.pack(tree.code()))
+        campaign = Campaign(cluster, phase, make, code)
+        homes = cluster.lanes or [""]
+        for number, plan in enumerate(phase.lanes):
+            home = homes[number % len(homes)]
+            campaign.lanes.append(Lane(home, with_ends(plan)))
+        phase.began = time.monotonic()
+        try:
+            _loop(campaign, stop, report)
+        finally:
+            phase.took = time.monotonic() - phase.began
+            for lane in campaign.lanes:
+                if lane.shard is not None:
+                    lane.shard.ended = lane.shard.started + lane.fuzzed
+            phase.notes += [
+                *cluster.notes,
+                f"on {len(set(homes))} workers with {len(homes)} threads at {address}: "
+                f"{cluster.bytes_out:,} bytes sent, {cluster.bytes_back:,} came back",
+            ]
+
+
+def _loop(campaign: Campaign, stop: Stop, report: Report) -> None:
+    phase, cluster = campaign.phase, campaign.cluster
+    asked: float | None = None
+    while True:
+        if stop and asked is None:
+            asked = time.monotonic()
+            cluster.stop()
+        for lane in campaign.lanes:
+            campaign.tend(lane, stop)
+        out = any(lane.out is not None for lane in campaign.lanes)
+        now = time.monotonic()
+        if campaign.idle or (stop and not out):
+            return
+        if stop.count >= AT_ONCE or (asked is not None and now > asked + SECONDS_TO_COME_HOME):
+            return
+        if cluster.broken:
+            return
+        if cluster.deserted:
+            phase.troubles.append(f"the scheduler at {cluster.address} has no worker any more")
+            return
+        report(phase, now)
+        time.sleep(TICK)
