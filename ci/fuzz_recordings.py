@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ci import findings, output, process, recorded
+from ci import findings, hosted, output, process, recorded
 from ci.exits import Exit, Untrusted
 from ci.process import Stop
 from ci.progress import Progress, clock
@@ -250,6 +250,7 @@ def execute(args: argparse.Namespace) -> int:
     (out.root / "summary.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     text = story(data)
     (out.root / "summary.txt").write_text(text, encoding="utf-8")
+    hosted.told("Recordings", text)
     for scratch in (out.shards, out.scratch):
         shutil.rmtree(scratch, ignore_errors=True)
     if args.json:

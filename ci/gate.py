@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci import changes, decisions, lost, mutation, output, verdict
+from ci import changes, decisions, hosted, lost, mutation, output, verdict
 from ci.campaign import positive
 from ci.changes import Change
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
@@ -242,10 +242,7 @@ def _hosted(told: verdict.Verdict) -> None:
         return
     for line in verdict.annotations(told):
         print(line)
-    page = os.environ.get("GITHUB_STEP_SUMMARY")
-    if page:
-        with Path(page).open("a", encoding="utf-8") as file:
-            file.write(verdict.markdown(told))
+    hosted.page(verdict.markdown(told))
 
 
 def _names(line: str, tests: set[str], inputs: set[str]) -> bool:

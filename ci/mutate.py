@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ci import decisions, mutation, output
+from ci import decisions, hosted, mutation, output
 from ci.campaign import positive
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.mutation import Asked, Judged, Settings
@@ -228,7 +228,9 @@ def _merge(args: argparse.Namespace, entries: tuple[ledger.Entry, ...], settings
     if args.json:
         report.write(Path(args.json))
     mutants = [result.mutant for result in report.results]
-    code = judge_and_print(report, ledger.settle(entries, mutants, report.results), settings, True)
+    settled = ledger.settle(entries, mutants, report.results)
+    code = judge_and_print(report, settled, settings, True)
+    hosted.told("Mutation", table(report, settled))
     _trust(report)
     return code
 

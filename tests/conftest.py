@@ -11,6 +11,9 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, settings
 
+# What a test runs is no news for the summary page of the job that runs the tests.
+os.environ.pop("GITHUB_STEP_SUMMARY", None)
+
 settings.register_profile("laptop", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.register_profile(

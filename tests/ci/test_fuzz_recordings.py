@@ -56,12 +56,15 @@ def test_what_came_before_the_mutated_line_is_left_as_it_was():
     assert recorded.run(recorded.text_of(made)) == "tls-alert"
 
 
-def test_a_run_ends_clean_and_says_what_it_did(tmp_path, capsys):
+def test_a_run_ends_clean_and_says_what_it_did(tmp_path, capsys, monkeypatch):
     assert fuzz("--count", "60", "--seed", "3", "--json", out=tmp_path / "one") == Exit.CLEAN
     data = json.loads(capsys.readouterr().out)
     assert data["executions"] == sum(data["ends"].values()) == 60
     assert json.loads((tmp_path / "one" / "summary.json").read_text()) == data
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "page.md"))
     assert fuzz("--count", "60", "--seed", "3", out=tmp_path / "two") == Exit.CLEAN
+    told = (tmp_path / "two" / "summary.txt").read_text()
+    assert told.strip() in (tmp_path / "page.md").read_text()
     again = json.loads((tmp_path / "two" / "summary.json").read_text())
     assert again["ends"] == data["ends"]
 
