@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ci.output import shown
 from ci.report import findings
-from ci.report.markup import line
+from ci.report.markup import many
 
 FINDINGS = 5
 SURVIVORS = 3
+HARNESSES = 3
 
 
 def actions(figures: dict[str, Any], folder: str) -> list[dict[str, str]]:
@@ -28,21 +30,21 @@ def actions(figures: dict[str, Any], folder: str) -> list[dict[str, str]]:
         todo.append(("See what is missing on this machine", "residue doctor"))
         if figures["kind"] != "nightly":
             todo.append(("Run it again with more time", "residue campaign --seconds 300"))
-    for row in figures["harnesses"] or []:
-        if row["new"]:
-            where = line(shown(Path(row["new_folder"] or f"{folder}/new/{row['name']}")))
-            todo.append(
-                (
-                    f"Commit one of {row['new']:,.0f} new inputs of {row['name']}",
-                    f"residue promote {where}/FILE --harness {row['name']}",
-                )
-            )
     left = (figures["survivors"] or {}).get("shown", [])
     for file, function in list(dict.fromkeys((m["file"], m["function"]) for m in left))[:SURVIVORS]:
         todo.append(
             (
                 f"Judge the survivors of {function} again",
-                f"residue mutate {file} --function {function}",
+                f"residue mutate {quote(file)} --function {quote(function)}",
+            )
+        )
+    fresh = [row for row in figures["harnesses"] or [] if row["new"]]
+    for row in sorted(fresh, key=lambda row: -row["new"])[:HARNESSES]:
+        where = shown(Path(row["new_folder"] or f"{folder}/new/{row['name']}"))
+        todo.append(
+            (
+                f"Commit one of {many(row['new'], 'new input')} of {row['name']}",
+                f"residue promote {quote(where)}/FILE --harness {quote(row['name'])}",
             )
         )
     if figures["verdict"]["colour"] in ("unfinished", "interrupted"):

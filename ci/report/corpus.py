@@ -26,7 +26,7 @@ def section(found: list[dict[str, Any]] | None) -> Html:
     return join(
         [
             table("Inputs after the merge", head, body, range(1, len(head))),
-            *(_harness(row) for row in found),
+            el("div", *(_harness(row) for row in found), class_="folds"),
         ]
     )
 

@@ -48,7 +48,11 @@ def section(found: dict[str, Any] | None, root: Path = ROOT) -> Html:
             el("p", total),
             table("Coverage by file, the least covered first", head, body, (1, 3, 4, 5, 6)),
             el("h3", "Lines that no input reaches"),
-            *(_file(row, root) for row in files if row["missed_lines"]),
+            el(
+                "div",
+                *(_file(row, root) for row in files if row["missed_lines"]),
+                class_="folds",
+            ),
             _branches(found["files"]),
         ]
     )
@@ -131,13 +135,17 @@ def _hunks(text: list[str], missed: set[int]) -> Iterator[Html]:
 
 
 def _inside(text: list[str], at: int) -> str:
-    """The function or class that a line stands in, by its indentation."""
-    depth = len(text[at - 1]) - len(text[at - 1].lstrip()) or 1
+    """The function or class that a line stands in, by its indentation; of a blank line nothing."""
+    depth = _depth(text[at - 1])
     for above in reversed(text[: at - 1]):
         bare = above.lstrip()
-        if len(above) - len(bare) < depth and bare.startswith(("def ", "class ")):
+        if _depth(above) < depth and bare.startswith(("def ", "class ")):
             return "in " + bare.split("(")[0].split(":")[0]
     return ""
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip()) if line.strip() else 0
 
 
 def _branches(files: list[dict[str, Any]]) -> Html:

@@ -18,6 +18,8 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 12, 10, 40
 MARKERS = 6
 """How many markers a line has at most: enough to tell it, few enough to see it."""
 
+PERCENT = "percent"
+
 Point = tuple[float, float]
 
 
@@ -35,6 +37,8 @@ class Axis(NamedTuple):
     low: float
     high: float
     logarithmic: bool = False
+    least: float = 0.0
+    """Ticks are no closer than this: what is counted has no halves."""
 
     def part(self, value: float) -> float:
         """Where a value stands, from 0 to 1."""
@@ -53,6 +57,7 @@ class Axis(NamedTuple):
         while (self.high - self.low) / step > 7:
             step *= 2 if round(step / 10 ** math.floor(math.log10(step))) != 2 else 2.5
         first = math.ceil(self.low / step - 1e-9)
+        step = max(step, self.least)
         return [n * step for n in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
@@ -98,6 +103,7 @@ def chart(
     if names:
         xs = Axis(-0.5, len(names) - 0.5)
     ys = axis((y for line in series for _, y in line.points), zero, logarithmic)
+    ys = ys._replace(least=0.0 if up == PERCENT else 1.0)
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def place(point: Point) -> Point:
@@ -254,9 +260,9 @@ def nights(history: list[dict[str, Any]] | None) -> Html:
     ]
     score = [line("score", 0, (row["score"] for row in history))]
     own = [
-        join([drawn("Coverage", "percent", coverage, zero=False), legend(["lines", "branches"])]),
+        join([drawn("Coverage", PERCENT, coverage, zero=False), legend(["lines", "branches"])]),
         join([drawn("Findings", "findings", found), legend(states)]),
-        drawn("Score of the night's slice", "percent", score, zero=False),
+        drawn("Score of the night's slice", PERCENT, score, zero=False),
     ]
     shared = [
         drawn("Executions by harness", "executions", each("executions"), logarithmic=True),

@@ -62,7 +62,7 @@ def _verdict(data: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
         where = sorted({f["harness"] or f["kind"] for f in findings})
         named = ", ".join(where[:4]) + (" and more" if len(where) > 4 else "")
         colour = "red"
-        says = f"{many(len(findings), 'finding')} in {named}." if where else "Something was found."
+        says = f"{many(len(findings), 'finding')}: {named}." if where else "Something was found."
         says += " And the run is not to be trusted otherwise." if why else ""
     elif why or code == Exit.UNTRUSTED:
         colour, says = "untrusted", "Nothing was found, but this run is not to be trusted."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ci.report.markup import Html, el, folded, join, line, many
+from ci.report.markup import Html, command, el, folded, join, line, many
 
 # Shown one by one; of more than this a page is no place.
 SHOWN = 60
@@ -45,7 +45,7 @@ def _one(number: int, found: dict[str, Any]) -> Html:
     if found["frames"]:
         parts.append(el("p", "in ", el("code", " > ".join(map(str, found["frames"])))))
     if found["reproduce"]:
-        parts.append(el("pre", el("code", line(found["reproduce"], 500)), class_="command"))
+        parts.append(command(line(found["reproduce"], 500)))
     # At length only where the line above left something out.
     long = found["detail"] if found["message"] else ""
     if len(line(detail, 10**6)) > 400 or "\n" in detail.strip():

@@ -79,6 +79,11 @@ def folded(summary: Child, *children: Child, open_: bool = False, class_: str = 
     return el("details", el("summary", summary), *children, open=open_, class_=class_ or None)
 
 
+def command(typed: str) -> Html:
+    """A command to copy: a click selects it all."""
+    return el("pre", el("code", typed), class_="command", tabindex="0")
+
+
 def table(
     caption: str,
     head: Iterable[Child],

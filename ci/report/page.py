@@ -8,7 +8,7 @@ from typing import Any
 from ci.process import ROOT
 from ci.progress import clock
 from ci.report import corpus, coverage, curves, findings, refusals, survivors
-from ci.report.markup import Html, el, folded, join, table
+from ci.report.markup import Html, command, el, folded, join, table
 from ci.report.style import sheet
 
 COLOURS = {
@@ -164,7 +164,7 @@ def _next(todo: list[dict[str, str]]) -> Html:
         join(
             [
                 el("dt", entry["do"]),
-                el("dd", el("pre", el("code", entry["command"]), class_="command")),
+                el("dd", command(entry["command"])),
             ]
         )
         for entry in todo
@@ -180,13 +180,14 @@ def _run(figures: dict[str, Any]) -> Html:
         parts += [el("ul", *(el("li", why) for why in trust["untrusted"]))]
     if figures["steps"] is not None:
         parts.append(_steps(figures["steps"]))
-    parts.append(_harnesses(figures["harnesses"]))
+    side = [_harnesses(figures["harnesses"])]
     if trust["canaries"]:
         body = [
             (row["harness"], row["plant"] or "none", _yes(row["found"], "found", "missed"))
             for row in trust["canaries"]
         ]
-        parts.append(table("Planted faults", ("harness", "planted fault", ""), body))
+        side.append(table("Planted faults", ("harness", "planted fault", ""), body))
+    parts.append(el("div", *side, class_="side"))
     if trust["floors"]:
         floors = [
             (
@@ -228,7 +229,7 @@ def _steps(steps: list[dict[str, Any]]) -> Html:
         for step in steps
     ]
     head = ("step", "state", "exit", "findings", "time", "what, or why")
-    return table("Steps of the night", head, body, (2, 3, 4))
+    return table("Steps of the night", head, body, (2, 3, 4), class_="steps")
 
 
 def _harnesses(rows: list[dict[str, Any]] | None) -> Html:

@@ -100,11 +100,10 @@ DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "2 2 6 2", "1 4")
 RULES: Final = """
 *{box-sizing:border-box}
 html{background:var(--page);color:var(--ink);-webkit-text-size-adjust:100%}
-body{margin:0 auto;max-width:76rem;padding:0 1rem 3rem;
+body{margin:0 auto;max-width:76rem;padding:0 1rem 3rem;overflow-wrap:anywhere;
 font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 code,pre,.mono{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
 font-size:.875em}
-code{overflow-wrap:anywhere}
 a{color:var(--link)}
 :focus-visible{outline:3px solid var(--link);outline-offset:2px}
 header{margin:0 -1rem;padding:1.25rem 1rem;border-radius:0 0 .5rem .5rem}
@@ -134,27 +133,35 @@ p{margin:.4rem 0;max-width:52rem}
 .none{color:var(--quiet)}
 pre{background:var(--sunk);border-radius:.35rem;padding:.5rem .7rem;margin:.35rem 0;
 overflow-x:auto;line-height:1.45}
-pre.command{white-space:pre-wrap;overflow-wrap:anywhere;user-select:all}
-dl.next dt{margin-top:.5rem}
-dl.next dd{margin:0}
+pre.command{user-select:all}
+dl.next{display:grid;grid-template-columns:minmax(12rem,1fr) minmax(0,2fr);gap:.1rem 1rem;
+margin:.4rem 0;align-items:center}
+dl.next dd{margin:0;min-width:0}
 .wide{overflow-x:auto;margin:.6rem 0}
-table{border-collapse:collapse;font-size:.9rem;min-width:min(100%,24rem)}
+table{border-collapse:collapse;overflow-wrap:normal;font-size:.9rem;min-width:min(100%,24rem)}
 caption{text-align:left;color:var(--quiet);font-size:.85rem;padding:.2rem 0}
 th,td{text-align:left;vertical-align:top;padding:.25rem .7rem .25rem 0;
 border-bottom:1px solid var(--rule)}
 thead th{color:var(--quiet);font-weight:600;vertical-align:bottom;font-size:.82rem}
 tbody th{font-weight:500}
+th code,td code{white-space:nowrap}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 td.no{color:var(--quiet)}
-.tag{display:inline-block;border-radius:.25rem;padding:0 .4rem;font-size:.8rem;font-weight:600;
-white-space:nowrap}
+.steps td:last-child{min-width:14rem}
+.side{display:flex;flex-wrap:wrap;gap:0 3rem}
+.side>.wide{max-width:100%}
+.tag{display:inline-block;border-radius:.25rem;padding:0 .4rem;font-size:.8rem;font-weight:600}
 details{margin:.3rem 0;border-left:2px solid var(--rule);padding-left:.7rem}
 summary{cursor:pointer;padding:.2rem 0;overflow-wrap:anywhere}
 summary:hover{color:var(--link)}
-pre code{font-size:inherit;overflow-wrap:normal}
+pre code{font-size:inherit}
 ins{color:var(--add);background:var(--add-ground);text-decoration:none}
 del{color:var(--cut);background:var(--cut-ground);text-decoration:none}
 mark{color:var(--cut);background:var(--cut-ground)}
+.folds{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),1fr));
+gap:0 1rem}
+.folds>details{min-width:0}
+.folds>details[open]{grid-column:1/-1}
 .mutant p,.brief{margin:.5rem 0 .1rem;font-size:.9rem}
 .bar{display:inline-block;height:.7em;background:var(--s0);border-radius:2px;min-width:1px;
 vertical-align:baseline}
@@ -168,6 +175,7 @@ font-variant-numeric:tabular-nums}
 .matrix thead th{text-align:center;padding:.2rem .3rem}
 .matrix thead th:first-child{text-align:left}
 .matrix tbody th{padding-right:.7rem}
+.matrix th[scope=row]{position:sticky;left:0;background:var(--panel)}
 .matrix th[scope=rowgroup]{padding-top:.8rem;font-weight:700}
 .reached{background:var(--full-ground);color:var(--full)}
 .empty{background:var(--empty-ground);color:var(--empty);font-weight:700}
@@ -186,7 +194,8 @@ footer{color:var(--quiet);font-size:.85rem;margin-top:1.5rem}
 .skip{position:absolute;left:-99rem}
 .skip:focus{left:1rem;top:.3rem;background:var(--panel);padding:.4rem .7rem;z-index:1}
 @media (max-width:34rem){header h1{font-size:1.3rem}section{padding:.3rem .7rem .8rem}
-.tiles{grid-template-columns:repeat(2,1fr)}pre{font-size:.8rem}}
+.tiles{grid-template-columns:repeat(2,1fr)}pre{font-size:.8rem}
+dl.next{display:block}dl.next dt{margin-top:.5rem}.meter{display:none}}
 @media print{body{max-width:none;padding:0}section{break-inside:auto;border:0;padding:0}
 nav,.skip{display:none}.wide,pre{overflow:visible}pre{white-space:pre-wrap}
 header,.tag,.reached,.empty,ins,del,mark,.bar{print-color-adjust:exact;

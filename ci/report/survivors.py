@@ -174,8 +174,8 @@ def _grouped(found: dict[str, Any]) -> Html:
             for name, count in functions.items()
         ]
         head = join([el("code", file), f" {sum(functions.values()):,} left"])
-        files.append(folded(head, *parts))
-    return join([el("p", f"{what}."), *files])
+        files.append(folded(head, el("div", *parts, class_="folds")))
+    return join([el("p", f"{what}."), el("div", *files, class_="folds")])
 
 
 def _function(name: str, count: int, mutants: list[Html]) -> Html:

@@ -143,14 +143,17 @@ def finding(hostile: bool = False) -> dict[str, Any]:
 
 def bucket(number: int = 0, state: str = "new") -> dict[str, Any]:
     """A bucket of `residue triage`."""
+    name, harness = f"{0x9C41D0E57A36B281 + number * 0x1234567:016x}", HARNESSES[number + 1]
     return {
-        "id": f"{number:016x}",
-        "harness": HARNESSES[number % len(HARNESSES)],
-        "kind": ("exception", "oracle", "timeout")[number % 3],
-        "oracle": "residue",
+        "id": name,
+        "harness": harness,
+        "kind": ("oracle", "exception", "timeout")[number % 3],
+        "oracle": ("residue", "", "")[number % 3],
         "refusal": "",
         "frames": ["receive.py:_on_record", "pool.py:settle"],
-        "detail": f"residue: {number + 1} bytes are left",
+        "detail": ("residue: 48 bytes in state WANT_READ", "IndexError: index out of range", "")[
+            number % 3
+        ],
         "first_seen": "2026-11-28T01:12:00",
         "last_seen": "2026-11-30T02:31:00",
         "count": 3 + number,
@@ -160,9 +163,9 @@ def bucket(number: int = 0, state: str = "new") -> dict[str, Any]:
         "memory_kb": 900,
         "minimised": True,
         "state": state,
-        "reason": "argued in triage/known.toml" if state == "known" else "",
+        "reason": "a path that climbs in vain is slow by design" if state == "known" else "",
         "expires": "2027-01-31" if state == "known" else "",
-        "reproduce": f"residue replay server build/nightly/buckets/{number:016x}.input",
+        "reproduce": f"residue replay {harness} build/nightly/buckets/{name}.input",
         "traceback": ["Traceback (most recent call last):\n", '  File "pool.py", line 3\n'],
     }
 

@@ -79,7 +79,7 @@ def test_a_night_names_its_findings_and_what_changed(tmp_path):
     # 93.2 against 93.4 of the night before, although this night's row is in the history already.
     assert figures["coverage"]["line_change"] == -0.2
     assert "line coverage 93.2% (-0.2)" in chat and "mutation score 96.4% of 3/7" in chat
-    assert "  residue replay server build/nightly/buckets/0000000000000000.input\n" in chat
+    assert f"  {nights.bucket()['reproduce']}\n" in chat
     assert len(chat.splitlines()) <= 12 and "//" not in chat
     assert "out of time" in page.text and "95.9% the last time" in page.text
 
@@ -93,7 +93,7 @@ def test_a_night_names_its_findings_and_what_changed(tmp_path):
             "nothing was exec",
         ),
         ({"exit": 0, "untrusted": ["stale"]}, "untrusted", "not to be trusted"),
-        ({"exit": 1, "findings": [nights.finding()]}, "red", "1 finding in server"),
+        ({"exit": 1, "findings": [nights.finding()]}, "red", "1 finding: server"),
         ({"exit": 1, "findings": [nights.finding()], "untrusted": ["x"]}, "red", "otherwise"),
         ({"exit": 130, "findings": [nights.finding()]}, "interrupted", "1 finding so far"),
         ({"exit": None}, "unfinished", "did not finish"),
@@ -289,6 +289,8 @@ def test_the_lines_that_are_missed_are_marked_and_stand_in_their_function(tmp_pa
     assert "<mark>    8 !     return &#x27;&lt;&#x27;</mark>" in body
     assert "    7       z = 3" in body and "x = 1" not in body
     assert "... in def first" in body
+    # What stands behind it is in no function.
+    assert body.count("...") == 1
     assert "changed since" in body and "shorter now" in body
     # A branch into a missed line is the line's to tell; the others are not.
     assert "5 to 6, 6 to the end" in body
