@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ci.output import shown
 from ci.report.actions import actions
 from ci.report.chat import chat
 from ci.report.figures import collect
@@ -20,7 +19,7 @@ def write(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
     and renamed. OSError when the folder cannot be written to.
     """
     figures = collect(data, folder)
-    figures["next"] = actions(figures, shown(folder))
+    figures["next"] = actions(figures, folder)
     for name, body in (
         ("report.json", json.dumps(figures, indent=1) + "\n"),
         ("chat.txt", chat(figures)),

@@ -15,8 +15,8 @@ SURVIVORS = 3
 HARNESSES = 3
 
 
-def actions(figures: dict[str, Any], folder: str) -> list[dict[str, str]]:
-    """What to do and the command, the most urgent first."""
+def actions(figures: dict[str, Any], folder: Path) -> list[dict[str, str]]:
+    """What to do and the command, the most urgent first; `folder` is the run's."""
     todo: list[tuple[str, str]] = []
     red = [f for f in figures["findings"] if f["red"]]
     todo += [
@@ -25,7 +25,10 @@ def actions(figures: dict[str, Any], folder: str) -> list[dict[str, str]]:
         if found["reproduce"]
     ]
     if any(found["id"] for found in red):
-        todo.append(("Look at the buckets", "residue triage"))
+        # A night lies in ROOT/nights/NAME, and its buckets beside all nights.
+        store = folder.parent.parent / "buckets"
+        own = f" {quote(shown(store))}" if store.is_dir() else ""
+        todo.append(("Look at the buckets", f"residue triage{own}"))
     if figures["trust"]["untrusted"]:
         todo.append(("See what is missing on this machine", "residue doctor"))
         if figures["kind"] != "nightly":
@@ -38,16 +41,26 @@ def actions(figures: dict[str, Any], folder: str) -> list[dict[str, str]]:
                 f"residue mutate {quote(file)} --function {quote(function)}",
             )
         )
-    fresh = [row for row in figures["harnesses"] or [] if row["new"]]
-    for row in sorted(fresh, key=lambda row: -row["new"])[:HARNESSES]:
-        where = shown(Path(row["new_folder"] or f"{folder}/new/{row['name']}"))
-        todo.append(
-            (
-                f"Commit one of {many(row['new'], 'new input')} of {row['name']}",
-                f"residue promote {quote(where)}/FILE --harness {quote(row['name'])}",
-            )
-        )
+    todo += _new_inputs(figures, folder)
     if figures["verdict"]["colour"] in ("unfinished", "interrupted"):
         again = "residue nightly" if figures["kind"] == "nightly" else "residue campaign"
         todo.append(("Run it again", again))
     return [{"do": do, "command": command} for do, command in todo]
+
+
+def _new_inputs(figures: dict[str, Any], folder: Path) -> list[tuple[str, str]]:
+    """A night's are one patch; a campaign's are promoted by hand."""
+    patch = folder / "new-inputs.patch"
+    if patch.is_file() and patch.stat().st_size:
+        return [("Take the new inputs, and read them", f"git apply {quote(shown(patch))}")]
+    fresh = [row for row in figures["harnesses"] or [] if row["new"]]
+    todo = []
+    for row in sorted(fresh, key=lambda row: -row["new"])[:HARNESSES]:
+        where = quote(shown(Path(row["new_folder"] or folder / "new" / row["name"])))
+        todo.append(
+            (
+                f"Commit one of {many(row['new'], 'new input')} of {row['name']}",
+                f"residue promote {where}/FILE --harness {quote(row['name'])}",
+            )
+        )
+    return todo

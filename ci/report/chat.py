@@ -25,7 +25,8 @@ def chat(figures: dict[str, Any]) -> str:
         if found["reproduce"]:
             told.append(f"  {found['reproduce']}")
     if len(red) > FINDINGS:
-        told.append(f"- and {many(len(red) - FINDINGS, 'finding')} more")
+        left = sum(found["findings"] for found in red[FINDINGS:])
+        told.append(f"- and {many(left, 'finding')} more")
     told.append("; ".join(_figures(figures)))
     # A link would have a slash twice; a command may be long, and is worth nothing when it is cut.
     return "".join(

@@ -17,6 +17,8 @@ from ci.report.read import counts, mapping, number, rows, string, strings, whole
 
 FORMAT = 1
 NIGHTS = 30
+# Of one rule's findings so many are told one by one; of more, so many in a line each.
+APART, LISTED = 3, 200
 FUZZING = {"executions", "seconds", "rate", "edges", "committed", "found", "new", "findings"}
 
 
@@ -30,7 +32,8 @@ def collect(data: dict[str, Any], folder: Path) -> dict[str, Any]:
         "kind": string(data.get("kind")) or "run",
         "started": string(data.get("started")) or None,
         "commit": string(data.get("commit")) or None,
-        "seconds": number(data.get("seconds")),
+        # A night that was taken up again counts the time that it was at work.
+        "seconds": number(data.get("spent") if night else data.get("seconds")),
         "fuzzing_seconds": number(campaign.get("fuzzing_seconds")),
         "jobs": whole(campaign.get("jobs")),
         "steps": _steps(data) if night else None,
@@ -52,7 +55,7 @@ def _verdict(data: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
     """The colour and the sentence of the banner."""
     code = whole(data.get("exit"))
     why = figures["trust"]["untrusted"]
-    findings = [f for f in figures["findings"] if f["red"]]
+    findings, found = [f for f in figures["findings"] if f["red"]], red(figures)
     steps = [s for s in figures["steps"] or [] if s["state"] in ("cut", "waiting")]
     if code is None:
         colour, says = "unfinished", "This run did not finish: what is here is what it left."
@@ -62,7 +65,7 @@ def _verdict(data: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
         where = sorted({f["harness"] or f["kind"] for f in findings})
         named = ", ".join(where[:4]) + (" and more" if len(where) > 4 else "")
         colour = "red"
-        says = f"{many(len(findings), 'finding')}: {named}." if where else "Something was found."
+        says = f"{many(found, 'finding')}: {named}." if where else "Something was found."
         says += " And the run is not to be trusted otherwise." if why else ""
     elif why or code == Exit.UNTRUSTED:
         colour, says = "untrusted", "Nothing was found, but this run is not to be trusted."
@@ -71,7 +74,7 @@ def _verdict(data: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
     else:
         colour, says = "red", f"The run ended with exit code {code}."
     if findings and colour in ("unfinished", "interrupted"):
-        says += f" {many(len(findings), 'finding')} so far."
+        says += f" {many(found, 'finding')} so far."
     reasons = [*why]
     if steps:
         reasons.append("not done: " + ", ".join(s["name"] for s in steps))
@@ -106,40 +109,68 @@ def _steps(data: dict[str, Any]) -> list[dict[str, Any]]:
 def _findings(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> list[dict[str, Any]]:
     """Buckets where there are any, else the campaign's findings; then what other steps found."""
     buckets = rows(data.get("buckets"))
-    found = [_finding(bucket) for bucket in buckets or rows(campaign.get("findings"))]
-    if night:
-        for row in rows(data.get("findings")):
-            rule = string(row.get("rule")) or "finding"
-            # The buckets say the same of a crash, and more.
-            if buckets and rule in ("fuzz", "triage", "bucket"):
-                continue
-            told = {"kind": rule, "detail": row.get("detail"), "message": row.get("message")}
-            found.append(_finding(told))
+    found = [_finding(row) for row in buckets or rows(campaign.get("findings"))]
+    told = {one["reproduce"] for one in found}
+    rules: dict[str, list[dict[str, Any]]] = {}
+    for row in rows(data.get("findings")) if night else ():
+        rule = string(row.get("rule")) or "finding"
+        # A bucket says the same of itself and more, and so does a campaign's finding.
+        if not (rule == "bucket" and buckets) and string(row.get("detail")) not in told:
+            rules.setdefault(rule, []).append(row)
+    for rule, own in rules.items():
+        found += _of_rule(rule, own)
     return sorted(found, key=lambda f: not f["red"])
+
+
+def _of_rule(rule: str, own: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The findings of one rule, each by itself or, where they are many, as one with their number:
+    the survivors of a night are hundreds, and have a part of the page to themselves."""
+    if len(own) <= APART:
+        return [_finding({**row, "kind": rule}) for row in own]
+    messages = [string(row.get("message")) for row in own]
+    more = [f"and {len(own) - LISTED:,} more"] if len(own) > LISTED else []
+    one = _finding(
+        {
+            "kind": rule,
+            "message": f"{len(own):,} of them, the first: {messages[0]}",
+            "detail": "\n".join([*messages[:LISTED], *more]),
+        }
+    )
+    return [{**one, "findings": len(own)}]
 
 
 def _finding(row: dict[str, Any]) -> dict[str, Any]:
     state = string(row.get("state")) or None
+    message = string(row.get("message"))
+    if row.get("found") and row.get("expected"):
+        message = message or f"expected {row['expected']}, found {row['found']}"
     return {
         "id": string(row.get("id")) or None,
+        "findings": 1,
         "harness": string(row.get("harness")),
         "kind": string(row.get("kind")) or "finding",
         "oracle": string(row.get("oracle")),
-        "message": string(row.get("message")),
+        "message": message,
         "detail": string(row.get("detail")),
         "frames": strings(row.get("frames")),
         "traceback": strings(row.get("traceback")),
         "state": state,
         "red": state not in ("known", "fixed"),
-        "reason": string(row.get("reason")),
-        "expires": string(row.get("expires")),
-        "input": string(row.get("input")),
+        "reproduced": row.get("reproduced") is not False,
+        "note": string(row.get("note")),
+        **{
+            key: string(row.get(key))
+            for key in ("reason", "expires", "input", "first_seen", "last_seen")
+        },
         "size": whole(row.get("size")),
         "count": whole(row.get("count")),
-        "first_seen": string(row.get("first_seen")),
-        "last_seen": string(row.get("last_seen")),
         "reproduce": string(row.get("reproduce")) or string(row.get("replay")),
     }
+
+
+def red(figures: dict[str, Any]) -> int:
+    """How many findings are nobody's yet."""
+    return sum(found["findings"] for found in figures["findings"] if found["red"])
 
 
 def _trust(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> dict[str, Any]:
@@ -156,7 +187,7 @@ def _trust(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> dict[
     ]
     return {
         "untrusted": list(dict.fromkeys(untrusted)),
-        "notes": strings(campaign.get("notes")),
+        "notes": list(dict.fromkeys(strings(data.get("notes")) + strings(campaign.get("notes")))),
         "canaries": canaries,
         "floors": _floors(campaign),
     }

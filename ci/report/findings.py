@@ -68,6 +68,10 @@ def _facts(found: dict[str, Any]) -> str:
         facts.append(f"last {line(found['last_seen'], 40)}")
     if found["size"] is not None:
         facts.append(f"{found['size']:,} bytes")
+    if not found["reproduced"]:
+        facts.append("it did not happen again")
+    if found["note"]:
+        facts.append(line(found["note"]))
     if found["reason"]:
         facts.append(f"known: {line(found['reason'])}")
     if found["expires"]:

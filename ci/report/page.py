@@ -8,6 +8,7 @@ from typing import Any
 from ci.process import ROOT
 from ci.progress import clock
 from ci.report import corpus, coverage, curves, findings, refusals, survivors
+from ci.report.figures import red
 from ci.report.markup import Html, command, el, folded, join, table
 from ci.report.style import sheet
 
@@ -101,11 +102,11 @@ def _time(figures: dict[str, Any]) -> str:
 
 def _tiles(figures: dict[str, Any]) -> Html:
     """The figures that one wants first, each with what it is of."""
-    red = sum(found["red"] for found in figures["findings"])
+    known = sum(not found["red"] for found in figures["findings"])
     rows = figures["harnesses"] or []
     cover, cells, mutants = figures["coverage"], figures["refusals"], figures["survivors"]
     tiles = [
-        ("findings", f"{red:,}", f"{len(figures['findings']) - red:,} known or fixed"),
+        ("findings", f"{red(figures):,}", f"{known:,} known or fixed"),
         (
             "executions",
             f"{sum(row['executions'] or 0 for row in rows):,.0f}" if rows else None,

@@ -197,9 +197,10 @@ def night(results: str = "results.json", inputs: int = 150) -> dict[str, Any]:
         "kind": "nightly",
         "started": "2026-11-30T01:00:00",
         "finished": "2026-11-30T02:02:00",
-        "seconds": 3_720.0,
+        "spent": 3_720.0,
         "minutes": 60,
         "exit": 1,
+        "notes": [],
         "resumed": 0,
         "commit": "0123456789abcdef0123456789abcdef01234567",
         "steps": [

@@ -84,6 +84,52 @@ def test_a_night_names_its_findings_and_what_changed(tmp_path):
     assert "out of time" in page.text and "95.9% the last time" in page.text
 
 
+def test_every_figure_has_a_line_of_its_own_in_the_documentation(tmp_path):
+    (tmp_path / "results.json").write_text(json.dumps(nights.results(30)))
+    _, figures, _, _ = written(tmp_path, nights.night())
+    told = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8").partition("## report.json")[2]
+    named = set(re.findall(r"`(\w+)`", told))
+    assert set(figures) <= named
+    for part in ("verdict", "trust", "refusals", "survivors"):
+        assert set(figures[part]) - {"read", "files", "argued_shown"} <= named, part
+    for part in ("findings", "steps", "curve", "corpus"):
+        assert set(figures[part][0]) <= named, part
+
+
+def test_the_many_findings_of_a_rule_are_one_with_their_number(tmp_path):
+    data = nights.night()
+    data["findings"] = [
+        {"rule": "survivor", "message": f"survived: place {n}", "detail": "- a\n+ b"}
+        for n in range(500)
+    ]
+    # What a bucket says of itself is not said twice.
+    data["findings"].append({"rule": "bucket", "message": "new: server", "detail": "x"})
+    page, figures, chat, _ = written(tmp_path, data)
+    assert figures["verdict"]["sentence"] == "502 findings: keyed, server, survivor."
+    assert len(figures["findings"]) == 4
+    assert "500 of them, the first: survived: place 0" in chat
+    assert "survived: place 199\nand 300 more" in page.text
+    # Without triage the campaign's own findings stand, once.
+    data["buckets"], data["campaign"]["findings"] = [], [nights.finding()]
+    data["findings"] = [
+        {"rule": "untriaged", "message": "server: x", "detail": nights.finding()["replay"]},
+        {"rule": "untriaged", "message": "recordings: y", "detail": "residue fuzz recordings"},
+    ]
+    _, figures, _, _ = written(tmp_path, data)
+    assert [found["kind"] for found in figures["findings"]] == ["Broken", "untriaged"]
+
+
+def test_a_night_points_at_its_patch_and_its_buckets(tmp_path):
+    folder = tmp_path / "nights" / "20261130-010000"
+    folder.mkdir(parents=True)
+    (tmp_path / "buckets").mkdir()
+    (folder / "new-inputs.patch").write_text("diff")
+    _, figures, _, _ = written(folder, nights.night())
+    commands = [entry["command"] for entry in figures["next"]]
+    assert f"git apply {folder}/new-inputs.patch" in commands
+    assert f"residue triage {tmp_path}/buckets" in commands
+
+
 @pytest.mark.parametrize(
     "changes, colour, says",
     [
@@ -158,7 +204,7 @@ def test_whatever_is_missing_or_is_something_else_the_report_is_written(
     for number, at in enumerate(ways):
         for value in (..., OTHERS[number % len(OTHERS)]):
             figures = collect(changed(data, at, value), tmp_path)
-            figures["next"] = report.actions(figures, "build/x")
+            figures["next"] = report.actions(figures, tmp_path)
             body = report.page(figures, tmp_path)
             assert body.endswith("</html>\n") and "<b>" not in body
             assert report.chat(figures).startswith("residue ")
@@ -374,8 +420,7 @@ def test_every_command_of_a_report_is_one(tmp_path):
     data = {**nights.night(), "untrusted": ["x"], "exit": 130}
     report.write(tmp_path, data)
     todo = json.loads((tmp_path / "report.json").read_text())["next"]
+    assert all(entry["command"].startswith("residue ") for entry in todo)
     commands = [entry["command"].split(" ")[1] for entry in todo]
     assert {"replay", "triage", "doctor", "promote", "mutate", "nightly"} <= set(commands)
-    # Two that are made by other parts of the project are named in its requirements.
     assert set(commands) <= set(COMMANDS) | {"triage", "nightly"}
-    assert ROOT.name
