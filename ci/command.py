@@ -38,6 +38,16 @@ COMMANDS = {
         "run committed inputs without a fuzzer and compare their outcomes",
         "residue replay hello corpus/hello/*",
     ),
+    "triage": Command(
+        "ci.triage",
+        "sort findings into buckets, one for each bug, and say which are new",
+        "residue triage --take build/campaign/latest --minimise 60",
+    ),
+    "minimise": Command(
+        "ci.minimise",
+        "make an input smaller that shows the same bug",
+        "residue minimise build/campaign/latest/findings/server/1f2e3d.input --harness server",
+    ),
     "promote": Command(
         "ci.promote",
         "make an input a committed one, with its right outcome",

@@ -26,10 +26,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ci import findings, hosted, output, process, recorded
+from ci import findings, hosted, output, process
 from ci.exits import Exit, Untrusted
 from ci.process import Stop
 from ci.progress import Progress, clock
+from harnesses import recordings as recorded
 from harnesses.run import save
 from peers import recording_format, recording_program
 from peers.recording_format import Recording

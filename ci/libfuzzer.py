@@ -29,6 +29,8 @@ KINDS = {TIMEOUT: "timeout", OUT_OF_MEMORY: "out-of-memory", CRASH: "crash"}
 # ten times what an instrumented engine needs.
 INPUT_SECONDS = 10
 MEMORY_MB = 1024
+# What took this long is written down, and weighed again in peace (docs/triage.md).
+SLOW_SECONDS = 1
 
 STATUS = re.compile(
     rb"^#(?P<runs>\d+)\t(?P<what>\w+) +"
@@ -109,6 +111,7 @@ def fuzz_arguments(
         f"-max_total_time={seconds}",
         f"-timeout={INPUT_SECONDS}",
         f"-rss_limit_mb={MEMORY_MB}",
+        f"-report_slow_units={SLOW_SECONDS}",
         "-print_final_stats=1",
     ]
     if dictionary is not None:

@@ -7,6 +7,7 @@ is stopped by an alarm and is a finding like another.
 import argparse
 import importlib
 import json
+import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from types import FrameType
 from ci.exits import Exit, Untrusted, UsageError
 from harnesses import HARNESSES, outcomes
 from harnesses.outcomes import Outcome
+from triage.limits import MEMORY
 
 INPUT_SECONDS = 30
 # What `residue fuzz recordings` leaves: no harness of libFuzzer's.
@@ -58,9 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def load(harness: str) -> Callable[[bytes], str]:
     """The harness's function over bytes, with no oracle left to a sample."""
-    if harness == RECORDINGS:
-        return partial(importlib.import_module("ci.recorded").run, thorough=True)
-    if harness not in HARNESSES:
+    if harness not in (*HARNESSES, RECORDINGS):
         raise UsageError(f"there is no harness {harness!r}; there are {', '.join(HARNESSES)}")
     return partial(importlib.import_module(f"harnesses.{harness}").run, thorough=True)
 
@@ -69,6 +69,9 @@ def attempt(run: Callable[[bytes], str], data: bytes) -> tuple[str | None, str]:
     """The outcome of one input, and what an oracle or an exception said against it."""
     before = signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(INPUT_SECONDS)
+    space = resource.getrlimit(resource.RLIMIT_AS)
+    # An input that eats memory without end gets a MemoryError, and not the machine.
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MEMORY, space[1]))
     try:
         return run(data), ""
     except TooLong:
@@ -81,6 +84,13 @@ def attempt(run: Callable[[bytes], str], data: bytes) -> tuple[str | None, str]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+        resource.setrlimit(resource.RLIMIT_AS, space)
+
+
+def _address_space() -> int:
+    """How much of it this process has, in bytes."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+    return int(pages) * resource.getpagesize()
 
 
 def _too_long(signum: int, frame: FrameType | None) -> None:
@@ -112,7 +122,7 @@ def read_input(file: Path) -> bytes:
 
 def only_recordings(inputs: list[tuple[Path, bytes]]) -> None:
     """UsageError for a file that is no recording: it says nothing about the engine."""
-    recorded = importlib.import_module("ci.recorded")
+    recorded = importlib.import_module("harnesses.recordings")
     if not inputs:
         raise UsageError("which recordings? residue replay recordings FILE...")
     for file, data in inputs:

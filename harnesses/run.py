@@ -22,19 +22,16 @@ import importlib.util
 import json
 import os
 import pkgutil
-import re
 import shlex
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
 from . import HARNESSES
 from .outcomes import CORPUS
+from .signature import signature
 
-FRAMES = 3
-NUMBERS = re.compile("[0-9a-f]*[0-9][0-9a-f]*")
 # Not counted. Block moves, and what a connection says of itself: a few branches each, which the
 # oracles take dozens of times after every call, and always the same ones. The key schedule, the key
 # exchange, the generator and what the server writes: straight lines that no input bends. Counting
@@ -52,22 +49,6 @@ PLAIN = (
 POOL = "engine.pool"
 # libFuzzer's own default for a hang is twenty minutes; no input here may take a thousandth of that.
 DEFAULTS = {"-timeout": "10", "-rss_limit_mb": "1024"}
-
-
-def signature(error: BaseException) -> dict[str, object]:
-    """What makes two findings the same: the oracle and what it says with its numbers left out, the
-    exception's kind, and the last frames of our own code.
-
-    An oracle that reports an exception raises `from` it; then the frames are the cause's, which is
-    where the bug is.
-    """
-    cause = error.__cause__ or error
-    return {
-        "oracle": getattr(error, "oracle", None),
-        "says": NUMBERS.sub("N", getattr(error, "detail", "")),
-        "kind": type(cause).__name__,
-        "frames": _frames(cause.__traceback__)[-FRAMES:],
-    }
 
 
 def save(folder: Path, name: str, data: bytes, error: BaseException) -> bool:
@@ -194,14 +175,6 @@ def main(argv: list[str]) -> None:
     harness = importlib.import_module(f"harnesses.{name}")
     program = f"{sys.executable} -m harnesses.run {name}"
     fuzz(name, harness.run, arguments(program, argv[1:], harness.MAX_LEN))
-
-
-def _frames(trace: TracebackType | None) -> list[str]:
-    return [
-        f"{Path(frame.filename).name}:{frame.name}"
-        for frame in traceback.extract_tb(trace)
-        if "site-packages" not in frame.filename and Path(frame.filename).name != "run.py"
-    ]
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -62,7 +62,7 @@ def test_a_wrong_command_line_is_one_line_and_exit_2(argv, says, capsys, monkeyp
         ["campaign", "--jobs", "-1"],
         ["campaign", "--weight", "hello"],
         ["campaign", "--weight", "hello=nan"],
-        ["promote", "file"],
+        ["promote"],
         ["doctor", "--loud"],
     ],
 )

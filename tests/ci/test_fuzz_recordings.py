@@ -9,10 +9,11 @@ import time
 
 import pytest
 
-from ci import command, fuzz_recordings, recorded
+from ci import command, fuzz_recordings
 from ci.exits import Exit
 from ci.process import ROOT
 from harnesses import connection
+from harnesses import recordings as recorded
 from harnesses.oracles import Broken
 from peers import recording_format
 

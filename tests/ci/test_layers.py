@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "servers": {"engine"},
     "bench": {"engine", "peers", "servers"},
     "mutants": {"engine", "harnesses", "peers"},
+    "triage": {"engine", "harnesses", "peers"},
     "ci": {"engine", "harnesses", "mutants", "peers", "servers", "bench", "triage"},
 }
 # What a folder may use besides the standard library; None is anything that is installed.
@@ -28,6 +29,7 @@ PACKAGES = {
     "peers/liar": {"cryptography"},
     "servers": {"cryptography"},
     "harnesses": {"cryptography", "atheris"},
+    "triage": set(),
     "mutants": {"libcst", "mutmut", "pytest", "_pytest", "hypothesis"},
     "ci": {"coverage", "cryptography", "distributed"},
 }

@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from types import SimpleNamespace
 
-from ci.progress import PLAIN_EVERY, Progress
+from ci.progress import PLAIN_EVERY, Line, Progress
 from ci.schedule import Slice
 from ci.supervisor import Phase
 
@@ -82,3 +82,25 @@ def test_the_summary_of_nothing_is_not_full_of_praise():
     assert "3.3 min in all" in text and "not measured" in text
     assert "hello: none" in text and "  hello: nothing was executed" in text
     assert not Path("summary.txt").exists()
+
+
+def test_a_moving_line_is_kept_to_the_terminals_width_and_taken_away(monkeypatch):
+    monkeypatch.setattr("ci.progress.TERMINAL_EVERY", 0.0)
+    stream = Terminal()
+    line = Line("triage", stream)
+    line("x" * 500)
+    assert stream.getvalue().startswith("\r\x1b[Ktriage: xxx") and len(stream.getvalue()) < 250
+    line.end()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_elsewhere_a_line_is_printed_now_and_then_and_short_work_prints_none(monkeypatch):
+    stream = io.StringIO()
+    line = Line("triage", stream)
+    line("1 of 2")
+    line.end()
+    assert stream.getvalue() == ""
+    monkeypatch.setattr("ci.progress.PLAIN_EVERY", 0.0)
+    line = Line("triage", stream)
+    line("1 of 2")
+    assert stream.getvalue() == "triage: 1 of 2\n"

@@ -12,6 +12,7 @@ import pytest
 
 from harnesses import outcomes, run
 from harnesses.oracles import Broken
+from harnesses.signature import signature
 from mutants import plants
 
 
@@ -32,19 +33,19 @@ def caught(text: str) -> Exception:
 
 
 def test_a_finding_is_known_by_its_oracle_its_kind_and_where_the_cause_is() -> None:
-    assert run.signature(caught("12 bytes of state 0f3c")) == {
+    assert signature(caught("12 bytes of state 0f3c")) == {
         "oracle": "raised",
         "says": "N bytes of state N",
         "kind": "ValueError",
         "frames": ["test_run.py:caught", "test_run.py:deeper"],
     }
-    assert run.signature(caught("9 bytes")) == run.signature(caught("10 bytes"))
-    assert run.signature(caught("9 bytes")) != run.signature(caught("9 lines"))
+    assert signature(caught("9 bytes")) == run.signature(caught("10 bytes"))
+    assert signature(caught("9 bytes")) != run.signature(caught("9 lines"))
 
 
 def test_an_exception_that_no_oracle_reported_has_a_signature_too() -> None:
     error = KeyError("x")
-    assert run.signature(error) == {
+    assert signature(error) == {
         "oracle": None,
         "says": "",
         "kind": "KeyError",

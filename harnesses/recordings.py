@@ -19,8 +19,6 @@ from dataclasses import dataclass, replace
 from zlib import crc32
 
 from engine import END, Engine, Event, Refused
-from harnesses.connection import Connection
-from harnesses.oracles import Broken, one_in
 from peers.recording_format import (
     Block,
     Call,
@@ -33,6 +31,9 @@ from peers.recording_format import (
     render,
 )
 from peers.recording_program import SLOTS, Pieces, single, whole
+
+from .connection import Connection
+from .oracles import Broken, one_in
 
 #: One input in so many is run a second time in other pieces.
 SHARE = 8

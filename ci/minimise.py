@@ -1,0 +1,161 @@
+"""`residue minimise`: an input made smaller that shows the same bug, one step after the other.
+
+FILE stays as it is; the smaller input is written beside it. With the id of a bucket instead it is
+the bucket's input that is made smaller, in the store.
+"""
+
+import argparse
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+
+from ci import right
+from ci.campaign import positive
+from ci.exits import Exit, Untrusted, UsageError
+from ci.output import shown
+from ci.progress import Line
+from ci.replay import load, read_input
+from ci.shrink import shrink
+from ci.triage import open_store
+from triage.bucket import Bucket
+from triage.minimise import Minimiser, NotReproduced
+from triage.prober import ProbeError, Prober
+from triage.signature import Signature, outcome
+from triage.store import Store, StoreError
+
+SECONDS = 60
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `residue minimise`."""
+    parser.add_argument("file", metavar="FILE|BUCKET", help="the input, or a bucket of the store")
+    parser.add_argument("--harness", metavar="H", help="whose input it is; a bucket knows it")
+    parser.add_argument(
+        "--seconds",
+        type=positive,
+        default=SECONDS,
+        metavar="N",
+        help=f"for how long to try (default {SECONDS})",
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="where the smaller input goes (default: FILE.smaller)"
+    )
+    parser.add_argument(
+        "--against",
+        metavar="TREE",
+        help="a checkout or a git revision that is right, to make a wrong outcome smaller: "
+        "here an input must end as FILE does, and there as FILE does there",
+    )
+    parser.add_argument("--dir", metavar="DIR", help="the store (default build/triage)")
+
+
+def find_bucket(named: str, folder: str | None) -> tuple[Store, Bucket] | None:
+    """The bucket of that id, or of the only id that begins so; None for the name of a file.
+
+    Raises UsageError for a name that is neither.
+    """
+    if Path(named).exists():
+        return None
+    store = open_store(folder)
+    found = [made for name, made in store.buckets.items() if named and name.startswith(named)]
+    if len(found) > 1:
+        raise UsageError(f"{named} begins the ids of {len(found)} buckets")
+    if not found:
+        where = shown(store.folder.absolute())
+        raise UsageError(f"{named} is neither a file nor a bucket of {where}")
+    return store, found[0]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `residue minimise`."""
+    found = find_bucket(args.file, args.dir)
+    line = Line("minimise")
+    try:
+        return _bucket(args, *found, line) if found else _file(args, line)
+    except NotReproduced as error:
+        raise Untrusted(f"{args.file}: {error}; nothing was changed") from None
+    except ProbeError as error:
+        raise Untrusted(str(error)) from None
+    except StoreError as error:
+        raise UsageError(str(error)) from None
+    finally:
+        line.end()
+
+
+def _bucket(args: argparse.Namespace, store: Store, made: Bucket, line: Line) -> int:
+    harness = made.signature.harness
+    if args.harness not in (None, harness) or args.out is not None:
+        raise UsageError(f"{made.id} is a bucket of {harness}: its input stays in the store")
+    if made.signature.kind == "outcome" and args.against is None:
+        raise UsageError(_unjudged(made.id))
+    with store.writing(), ExitStack() as stack:
+        prober = stack.enter_context(Prober(harness))
+        beside = _beside(args.against, harness, stack)
+        before = store.buckets[made.id].size
+        work = shrink(store, made, prober, args.seconds, line, beside)
+    line.end()
+    _say(work, before, f"{harness} {made.signature.name}", store.input(made.id), harness)
+    return Exit.CLEAN
+
+
+def _file(args: argparse.Namespace, line: Line) -> int:
+    if args.harness is None:
+        raise UsageError(f"whose input is {args.file}? say it with --harness")
+    load(args.harness)
+    file = Path(args.file)
+    data = read_input(file)
+    out = Path(args.out) if args.out is not None else file.with_name(f"{file.name}.smaller")
+    if out.resolve().parent == file.resolve().parent and out.name == file.name:
+        raise UsageError(f"{out} is the input itself; name another file")
+    if not out.parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent}")
+    with ExitStack() as stack:
+        prober = stack.enter_context(Prober(args.harness))
+        beside = _beside(args.against, args.harness, stack)
+        wanted = _wanted(prober, beside, data, args.file)
+        work = Minimiser(prober, wanted, data, args.seconds, report=line, right=beside)
+        try:
+            work.run()
+        finally:
+            # Also when it was interrupted: the smallest so far is worth as much.
+            line.end()
+            if work.checked not in (b"", data):
+                aside = out.with_name(f".{out.name}.aside")
+                aside.write_bytes(work.checked)
+                aside.replace(out)
+                _say(work, len(data), f"{args.harness} {wanted.name}", out, args.harness)
+    if work.checked == data:
+        print(f"{args.file}: {len(data)} bytes, and nothing could be left out; {work.runs} runs")
+    return Exit.CLEAN
+
+
+def _wanted(prober: Prober, beside: Prober | None, data: bytes, name: str) -> Signature:
+    """What an input shows and must go on to show; NotReproduced when it shows nothing."""
+    verdict = prober.judge(data)
+    if verdict.found:
+        return verdict.found[0].signature
+    if beside is not None and verdict.outcome is not None:
+        expected = beside.ask(data).outcome
+        if expected is not None and expected != verdict.outcome:
+            return outcome(prober.harness, expected, verdict.outcome)
+        raise NotReproduced(f"it ends as {verdict.outcome} here and there")
+    raise NotReproduced(f"it shows nothing: it ends as {verdict.outcome}")
+
+
+def _beside(against: str | None, harness: str, stack: ExitStack) -> Prober | None:
+    if against is None:
+        return None
+    return stack.enter_context(Prober(harness, stack.enter_context(right.tree(against))))
+
+
+def _unjudged(name: str) -> str:
+    return (
+        f"{name} is a wrong outcome: what a smaller input must end as, only a tree that is right "
+        "can say; name one with --against"
+    )
+
+
+def _say(work: Minimiser, before: int, what: str, out: Path, harness: str) -> None:
+    state = "nothing more can be left out" if work.finished else "there was no time for more"
+    print(f"{what}: {before} bytes are {len(work.checked)} now; {work.runs} runs, {state}")
+    print(f"residue replay {harness} {shlex.quote(shown(out.absolute()))}")
