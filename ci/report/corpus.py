@@ -34,17 +34,14 @@ def section(found: list[dict[str, Any]] | None) -> Html:
 def _harness(row: dict[str, Any]) -> Html:
     kinds = len(row["outcomes"])
     head = f"{row['harness']}: {row['inputs'] or 0:,} inputs, {kinds} kinds of outcome"
-    return folded(
-        head,
-        _bars(
-            "Sizes",
-            "bytes",
-            [(_bound(row["sizes"], at), size["inputs"]) for at, size in enumerate(row["sizes"])],
-        ),
+    sizes = [(_bound(row["sizes"], at), size["inputs"]) for at, size in enumerate(row["sizes"])]
+    tables = (
+        _bars("Sizes", "bytes", sizes),
         _bars("Outcomes", "outcome", _rarest_together(row["outcomes"])),
         _names("The largest", row["largest"]),
         _names("New, not committed yet (the first by name)", row["new"]),
     )
+    return folded(head, el("div", *tables, class_="side"))
 
 
 def _bound(sizes: list[dict[str, Any]], at: int) -> str:
@@ -67,11 +64,16 @@ def _bars(caption: str, what: str, counted: list[tuple[str, int]]) -> Html | Non
         (
             name,
             f"{count:,}",
-            el("span", class_="bar", style=f"width:{100 * count / most:.1f}%", aria_hidden="true"),
+            _bar(100 * count / most) if count else "",
         )
         for name, count in counted
     ]
     return table(caption, (what, "inputs", ""), body, (1,), class_="bars")
+
+
+def _bar(percent: float) -> Html:
+    """A length; the number beside it says the same."""
+    return el("span", class_="bar", style=f"width:{percent:.1f}%", aria_hidden="true")
 
 
 def _names(caption: str, inputs: list[dict[str, Any]]) -> Html | None:

@@ -14,6 +14,7 @@ from ci.exits import Exit
 from ci.report import survivors
 from ci.report.markup import many
 from ci.report.read import counts, mapping, number, rows, string, strings, whole
+from harnesses import HARNESSES
 
 FORMAT = 1
 NIGHTS = 30
@@ -40,6 +41,7 @@ def collect(data: dict[str, Any], folder: Path) -> dict[str, Any]:
         "findings": found,
         "trust": _trust(data, campaign, night),
         "harnesses": _harnesses(campaign),
+        "left_out": _left_out(campaign),
         "coverage": _coverage(data, campaign),
         "curve": _curve(campaign),
         "history": _history(data),
@@ -82,7 +84,8 @@ def _verdict(data: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
         flown = figures["trust"]["canaries"]
         if flown:
             reasons.append(f"{_share(flown)} planted faults were found before the fuzzing began")
-        if figures["trust"]["floors"]:
+        table = figures["trust"]["floors"]
+        if table and all(row["cleared"] for row in table):
             reasons.append("every floor was cleared")
     return {"colour": colour, "exit": code, "sentence": says, "why": reasons}
 
@@ -202,7 +205,8 @@ def _floors(campaign: dict[str, Any]) -> list[dict[str, Any]]:
         table.append((f"{name}: executions a second", rate, floors.EXECUTIONS_A_SECOND))
         table.append((f"{name}: edges", edges, floors.EDGES))
     coverage = mapping(campaign.get("coverage"))
-    if table or coverage:
+    # The two over everything hold where every harness ran.
+    if mapping(campaign.get("harnesses")).keys() >= set(HARNESSES):
         table.append(("lines reached, percent", number(coverage.get("line_percent")), floors.LINES))
         table.append(
             ("branches reached, percent", number(coverage.get("branch_percent")), floors.BRANCHES)
@@ -230,6 +234,12 @@ def _harnesses(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
             }
         )
     return table or None
+
+
+def _left_out(campaign: dict[str, Any]) -> list[str]:
+    """The harnesses that were not run, where some were: what is missed may be theirs."""
+    ran = mapping(campaign.get("harnesses"))
+    return [name for name in HARNESSES if ran and name not in ran]
 
 
 def _coverage(data: dict[str, Any], campaign: dict[str, Any]) -> dict[str, Any] | None:

@@ -26,13 +26,18 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 def page(figures: dict[str, Any], root: Path = ROOT) -> str:
     """The whole page as text; `root` is where the sources are shown from."""
     kind = figures["kind"]
+    part = _part(figures["left_out"])
     sections = (
         ("next", "What to do next", _next(figures["next"])),
         ("findings", "Findings", findings.section(figures["findings"])),
         ("run", "What was run, and whether it can be trusted", _run(figures)),
-        ("coverage", "Coverage of the engine", coverage.section(figures["coverage"], root)),
+        (
+            "coverage",
+            "Coverage of the engine",
+            join([part, coverage.section(figures["coverage"], root)]),
+        ),
         ("curves", "Curves", _curves(figures)),
-        ("refusals", "Refusal coverage", refusals.section(figures["refusals"])),
+        ("refusals", "Refusal coverage", join([part, refusals.section(figures["refusals"])])),
         ("survivors", "Survivors", survivors.section(figures["survivors"], kind)),
         ("corpus", "The corpus by harness", corpus.section(figures["corpus"])),
     )
@@ -44,7 +49,7 @@ def page(figures: dict[str, Any], root: Path = ROOT) -> str:
         _banner(figures, title),
         _tiles(figures),
         el("nav", el("ul", *links), aria_label="Parts of this report"),
-        el("main", *(_section(*part) for part in sections)),
+        el("main", *(_section(*entry) for entry in sections)),
         el(
             "footer",
             "The same figures are in report.json and, short, in chat.txt. "
@@ -61,6 +66,13 @@ def page(figures: dict[str, Any], root: Path = ROOT) -> str:
         el("style", Html(sheet())),
     ]
     return "<!doctype html>\n" + el("html", el("head", *head), el("body", *body), lang="en") + "\n"
+
+
+def _part(left_out: list[str]) -> Html | None:
+    """What to bear in mind of a run of a few harnesses."""
+    if not left_out:
+        return None
+    return el("p", f"Not run, so what they alone reach is missing here: {', '.join(left_out)}.")
 
 
 def _section(name: str, title: str, body: Html) -> Html:

@@ -119,6 +119,21 @@ def test_the_many_findings_of_a_rule_are_one_with_their_number(tmp_path):
     assert [found["kind"] for found in figures["findings"]] == ["Broken", "untriaged"]
 
 
+def test_a_floor_that_was_not_cleared_is_shown_and_not_praised(tmp_path):
+    data = nights.summary()
+    page, figures, _, _ = written(tmp_path, data)
+    assert "every floor was cleared" in page.text and len(figures["trust"]["floors"]) == 16
+    data["harnesses"]["pool"]["edges"] = 7
+    page, figures, _, _ = written(tmp_path, data)
+    assert "every floor was cleared" not in page.text and "15 of 16 floors cleared" in page.text
+    # Those over the whole engine are asked of all harnesses together.
+    data["harnesses"] = {"pool": data["harnesses"]["pool"]}
+    page, figures, _, _ = written(tmp_path, data)
+    assert len(figures["trust"]["floors"]) == 2
+    missing = "reach is missing here: hello, server, keyed, ticket, clientauth, differential."
+    assert page.text.count(missing) == 2
+
+
 def test_a_night_points_at_its_patch_and_its_buckets(tmp_path):
     folder = tmp_path / "nights" / "20261130-010000"
     folder.mkdir(parents=True)
