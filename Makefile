@@ -1,7 +1,8 @@
 # make test      lint, types and tests
 # make campaign  fuzz every harness: SECONDS of wall time over JOBS processes
+# make nightly   the campaign and everything else that runs at night: MINUTES over JOBS processes
 #
-# Both make their own virtual environment from requirements.lock. Another interpreter gets
+# All make their own virtual environment from requirements.lock. Another interpreter gets
 # another environment: make PYTHON=python3.12 test
 
 # The first that runs: a version manager may have a command for each and let only some of them run.
@@ -16,11 +17,12 @@ VENV := .venv-$(notdir $(PYTHON))
 endif
 
 SECONDS = 60
+MINUTES = 60
 JOBS = 2
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test lint types unit campaign environment lock clean
+.PHONY: test lint types unit campaign nightly environment lock clean
 
 test: lint types unit
 
@@ -36,6 +38,9 @@ unit: $(STAMP)
 
 campaign: $(STAMP)
 	$(BIN)/python -m ci campaign --seconds $(SECONDS) --jobs $(JOBS)
+
+nightly: $(STAMP)
+	$(BIN)/python -m ci nightly --minutes $(MINUTES) --jobs $(JOBS)
 
 environment: $(STAMP)
 

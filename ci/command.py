@@ -33,6 +33,11 @@ COMMANDS = {
         "fuzz all harnesses, merge what they found, measure and sum up",
         "residue campaign --seconds 60 --jobs 2 --out build/tonight",
     ),
+    "nightly": Command(
+        "ci.nightly",
+        "the campaign and everything else that runs at night; goes on after a kill",
+        "residue nightly --minutes 60",
+    ),
     "replay": Command(
         "ci.replay",
         "run committed inputs without a fuzzer and compare their outcomes",

@@ -197,13 +197,7 @@ class Run:
             left = min(left, max(0.0, self.seconds - self.took))
         finds = len(list(self.folder.glob("*.json")))
         text = f"{left:4.0f} s left | recordings {rate:,.0f}/s {done:,} runs {finds} finds"
-        if progress.terminal:
-            width = shutil.get_terminal_size().columns
-            progress.stream.write("\r\x1b[K" + text[: width - 1])
-            progress.stream.flush()
-            progress.moving = True
-        else:
-            progress.say(text)
+        progress.show(text)
 
     def untrusted(self) -> str:
         """Why its verdict would mean nothing; an empty word when it means something."""

@@ -57,7 +57,7 @@ def make(asked: str | None, kind: str) -> Output:
     """The folder asked for, or a new one under build/KIND/, with `latest` pointing at it."""
     if asked is not None:
         root = Path(asked).absolute()
-        if _inside(root, ROOT / "corpus"):
+        if inside(root, ROOT / "corpus"):
             raise UsageError(f"{asked} is in the committed corpus, which no fuzzer writes to")
         if root.exists() and not root.is_dir():
             raise UsageError(f"{asked} is not a folder")
@@ -99,7 +99,8 @@ def _point(link: Path, name: str) -> None:
     aside.replace(link)
 
 
-def _inside(path: Path, folder: Path) -> bool:
+def inside(path: Path, folder: Path) -> bool:
+    """Whether a path is a folder or in it, links followed."""
     return path.resolve().is_relative_to(folder.resolve())
 
 

@@ -37,15 +37,24 @@ def die_with_parent() -> None:
 
 
 def spawn(
-    argv: Sequence[str], log: Path, env: Mapping[str, str] | None = None, cwd: Path = ROOT
+    argv: Sequence[str],
+    log: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
+    answer: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a child in its own process group with its output appended to `log`."""
-    with log.open("ab") as out:
+    """Start a child in its own process group with its output appended to `log`.
+
+    Its standard output goes to the new file `answer` instead, where a program is to read it.
+    """
+    with contextlib.ExitStack() as files:
+        said = files.enter_context(log.open("ab"))
+        out = said if answer is None else files.enter_context(answer.open("wb"))
         return subprocess.Popen(
             list(argv),
             stdin=subprocess.DEVNULL,
             stdout=out,
-            stderr=subprocess.STDOUT,
+            stderr=said,
             env={**os.environ, **(env or {})},
             cwd=cwd,
             start_new_session=True,

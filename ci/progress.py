@@ -46,7 +46,10 @@ class Progress:
         if now < self.next:
             return
         self.next = now + self.every
-        text = self.line(phase, now)
+        self.show(self.line(phase, now))
+
+    def show(self, text: str) -> None:
+        """A line that the next one replaces, where the stream can do that."""
         if self.terminal:
             width = shutil.get_terminal_size().columns
             self.stream.write("\r\x1b[K" + text[: width - 1])

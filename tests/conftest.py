@@ -1,4 +1,4 @@
-"""What every test shares: the profiles of Hypothesis, and a word on the recordings at the end.
+"""What every test shares: the profiles of Hypothesis, and what is told at the end.
 
 With CI in the environment (mutation runs set it too) examples are the same every time; a nightly
 run asks for more of them with HYPOTHESIS_PROFILE=nightly.
@@ -7,6 +7,7 @@ run asks for more of them with HYPOTHESIS_PROFILE=nightly.
 import os
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -45,3 +46,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if suites:
             told = ", ".join(f"{suite} {count}" for suite, count in sorted(suites.items()))
             terminalreporter.write_line(f"replayed {WAYS[name]}: {told}")
+    machines = [
+        value
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, [])
+        for name, value in report.user_properties
+        if name == "pool machine"
+    ]
+    if machines:
+        terminalreporter.write_line(f"the pool's machine: {covered(machines)}")
+
+
+def covered(machines: list[dict[str, Any]]) -> str:
+    """What the pool's state machines did together: each shape of the pool has its own states."""
+    steps = sum(one["steps"] for one in machines)
+    seconds = sum(one["seconds"] for one in machines)
+    states = sum(one["states"] for one in machines)
+    moves = len({move for one in machines for move in one["moves"]})
+    live = sum(one["handshakes"] for one in machines)
+    return (
+        f"{steps:,} steps, {steps / max(seconds, 0.001):,.0f} a second; {states:,} states of the "
+        f"pool, {moves:,} moves of a connection; {live:,} handshakes by Python's ssl"
+    )

@@ -2,11 +2,17 @@
 
 Hypothesis draws the calls and shrinks what fails; what each call does and everything that must hold
 after it is `harnesses.pool_model`, which the fuzzer drives with the same `apply`.
+
+The nightly profile has clients of Python's ssl among the others, and goes on for
+HYPOTHESIS_SECONDS a shape when that is set. How much was done, and in how many states the pool was,
+is said at the end.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -22,9 +28,15 @@ from hypothesis.stateful import (
 
 from harnesses.pool_model import Model
 from harnesses.pool_ops import OPERATIONS, RESTING, SHAPES, Operation, Order
+from harnesses.whitebox import resting as rests
+from tests.engine.live_peers import KINDS, PROVES, LiveModel
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 EXAMPLES, STEPS = (400, 200) if LONG else (12, 60)
+SECONDS = float(os.environ.get("HYPOTHESIS_SECONDS", "0")) if LONG else 0.0
+# With a time, so many examples are one round, and another begins while there is time.
+ROUND = 10
+MODEL, LAST_KIND = (LiveModel, PROVES) if LONG else (Model, KINDS - 1)
 
 slots = st.integers(0, 6)
 arguments = st.integers(0, 255)
@@ -35,23 +47,60 @@ SIMPLE = [
 ]
 
 
+class Covered:
+    """What a machine did: calls, the states the pool was in, and the moves of its connections."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.handshakes = 0
+        self.states: set[tuple[str, ...]] = set()
+        self.moves: set[tuple[str, str, str]] = set()
+
+    @staticmethod
+    def views(model: Model) -> list[str]:
+        """Each slot in words: who is there, how far, and what of the pool's is his."""
+        resting = rests(model.engine)
+        return [
+            "free"
+            if line is None
+            else line.state
+            + "?" * line.unknown
+            + " rests" * (slot in resting)
+            + " holds" * model.engine.holds_area(slot)
+            + " owed" * bool(line.owed)
+            + " closing" * line.closing
+            + " verified" * line.verified()
+            for slot, line in enumerate(model.lines)
+        ]
+
+    def apply(self, model: Model, operation: Operation) -> None:
+        """One call on the model, counted."""
+        before = self.views(model)[operation.slot]
+        model.apply(operation)
+        after = self.views(model)
+        self.steps += 1
+        self.states.add(tuple(sorted(after)))
+        self.moves.add((operation.name, before, after[operation.slot]))
+
+
 class PoolMachine(RuleBasedStateMachine):
     """Each rule is one operation, or an honest exchange made of several."""
 
     shape: tuple[int, int] = SHAPES[0]
+    covered = Covered()
 
     @initialize(resting=st.sampled_from(RESTING), certificates=st.booleans(), tickets=st.booleans())
     def begin(self, resting: int, certificates: bool, tickets: bool) -> None:
-        self.model = Model(Order(*self.shape, resting, certificates, tickets, ()))
+        self.model = MODEL(Order(*self.shape, resting, certificates, tickets, ()))
 
     def do(self, name: str, slot: int, argument: int = 0) -> None:
-        self.model.apply(Operation(name, slot % self.shape[0], argument))
+        self.covered.apply(self.model, Operation(name, slot % self.shape[0], argument))
 
-    @rule(slot=slots, kind=st.integers(0, 5))
+    @rule(slot=slots, kind=st.integers(0, LAST_KIND))
     def serve(self, slot: int, kind: int) -> None:
         self.do("serve", slot, kind)
 
-    @rule(slot=slots, kind=st.integers(0, 5), piece=arguments)
+    @rule(slot=slots, kind=st.integers(0, LAST_KIND), piece=arguments)
     def establish(self, slot: int, kind: int, piece: int) -> None:
         """An honest handshake, in pieces of a drawn size, as far as areas let it."""
         self.do("serve", slot, kind)
@@ -100,12 +149,62 @@ class PoolMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "model"):
             self.model.finish()
+            self.covered.handshakes += getattr(self.model, "handshakes", 0)
             self.model.engine.close()
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map(str, shape)))
-def test_the_engine_agrees_with_its_model_after_every_call(shape: tuple[int, int]) -> None:
-    machine = type("Machine", (PoolMachine,), {"shape": shape})
-    run_state_machine_as_test(
-        partial(machine), settings=settings(max_examples=EXAMPLES, stateful_step_count=STEPS)
+def test_the_engine_agrees_with_its_model_after_every_call(
+    shape: tuple[int, int], record_property: Callable[[str, object], None]
+) -> None:
+    covered = Covered()
+    machine = type("Machine", (PoolMachine,), {"shape": shape, "covered": covered})
+    begun = time.monotonic()
+    while True:
+        run_state_machine_as_test(
+            partial(machine),
+            settings=settings(
+                max_examples=ROUND if SECONDS else EXAMPLES, stateful_step_count=STEPS
+            ),
+        )
+        took = time.monotonic() - begun
+        if took >= SECONDS:
+            break
+    record_property(
+        "pool machine",
+        {
+            "steps": covered.steps,
+            "seconds": took,
+            "states": len(covered.states),
+            "moves": sorted(" | ".join(move) for move in covered.moves),
+            "handshakes": covered.handshakes,
+        },
     )
+
+
+@pytest.mark.parametrize("kind", range(KINDS, PROVES + 1))
+@pytest.mark.parametrize("certificates", [False, True])
+def test_a_client_of_pythons_ssl_fits_the_model(kind: int, certificates: bool) -> None:
+    """The live peers of the nightly profile, once through what a client does."""
+    model = LiveModel(Order(2, 1, 1, certificates, True, ()))
+    machine = PoolMachine()
+    machine.shape, machine.model, machine.covered = (2, 1), model, Covered()
+    for piece in (0, 40):
+        machine.establish(0, kind, piece)
+        assert model.engine.event(0) == "established"
+        assert bool(model.engine.peer_verified(0)) is (certificates and kind == PROVES)
+        machine.echo(0, 6, 0)
+        assert bytes(model.lines[0].client.received) == bytes(model.lines[0].sent) != b""
+        machine.do("key_update", 0, 1)
+        machine.do("empty", 0, 3)
+        machine.do("close_notify", 0)
+        machine.do("drop", 0)
+    assert model.handshakes == 2
+    machine.do("serve", 1, kind)
+    machine.do("garbage", 1)
+    for name in ("feed", "take", "speak", "drop"):
+        machine.do(name, 1)
+    machine.do("serve", 1, kind)
+    machine.do("speak", 1)
+    machine.do("corrupt", 1, 100)
+    model.finish()

@@ -1,0 +1,58 @@
+"""history.jsonl: one line of JSON a night, appended and never rewritten.
+
+A line that a kill or a full disk tore has no end of line: it is left out when rows are read, and
+cut off before the next is appended, so that it harms no other. A line in the middle that is no row
+(somebody edited the file) is left out too, and left alone.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def read(path: Path) -> tuple[list[Row], list[str]]:
+    """The rows, oldest first, and what is wrong with the file, in words."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        return [], [f"{path.name} cannot be read: {error.strerror}"]
+    rows, wrong = [], []
+    *lines, torn = data.split(b"\n")
+    if torn:
+        wrong.append(f"{path.name}: its last line is torn and is left out")
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if isinstance(row, dict) and isinstance(row.get("night"), str):
+            rows.append(row)
+        else:
+            wrong.append(f"{path.name}: line {number} is no row")
+    return rows, wrong
+
+
+def append(path: Path, row: Row) -> None:
+    """Add a row at the end, after cutting off what is torn there. OSError when it cannot be."""
+    with path.open("ab+") as file:
+        end = _end_of_lines(path)
+        file.truncate(end)
+        try:
+            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            # Half a row on a full disk: take it away again, which needs no space.
+            os.truncate(path, end)
+            raise
+
+
+def _end_of_lines(path: Path) -> int:
+    """Where the last whole line ends."""
+    data = path.read_bytes()
+    return data.rfind(b"\n") + 1

@@ -1,0 +1,203 @@
+"""The steps of a night: what each does, what starts it, how long it may take, who reads it.
+
+Of the minutes, what is left when every step has its `fixed` seconds is shared by their `part`. It
+is shared anew before each step: one that took longer or less changes what the later ones get.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci.night import judge
+from ci.night.state import Line
+from ci.night.tonight import Tonight
+
+
+@dataclass(frozen=True)
+class Step:
+    """One row of the table. Times are in seconds."""
+
+    name: str
+    does: str
+    argv: Callable[[Tonight, Path, float], list[str]]
+    judge: Callable[[Tonight, Line, Path, int], None]
+    needs: tuple[str, ...] = ()
+    """Modules that it cannot do without."""
+    part: float = 0.0
+    fixed: float = 5.0
+    """What it usually takes beside its share."""
+    least: float = 0.0
+    most: float = float("inf")
+    """A share that is less is no use, and one that is more."""
+    grace: float = 120.0
+    """How much longer than all that it may take before it is cut."""
+    env: Callable[[Tonight, float], dict[str, str]] | None = None
+    answers: bool = False
+    """Its standard output is a JSON file of its folder."""
+    makes: bool = False
+    """It makes its folder itself."""
+    always: bool = False
+    """It is done after an interruption too, quickly."""
+
+
+def share(steps: Sequence[Step], left: float) -> float:
+    """The seconds of the first of the steps that are still to do, when so many are left for all."""
+    first = steps[0]
+    if not first.part:
+        return first.least
+    spare = max(0.0, left - sum(step.fixed for step in steps))
+    # A step that cannot use its share leaves the rest of it to the others.
+    open_, given = [step for step in steps if step.part], {}
+    while True:
+        whole = sum(step.part for step in open_)
+        given = {step.name: spare * step.part / whole for step in open_}
+        full = [step for step in open_ if given[step.name] > step.most]
+        if not full:
+            return max(first.least, given[first.name])
+        if first in full:
+            return first.most
+        spare -= sum(step.most for step in full)
+        open_ = [step for step in open_ if step not in full]
+
+
+def _residue(*words: str) -> list[str]:
+    return [sys.executable, "-m", "ci", *words]
+
+
+def _replay(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
+    return _residue("replay", "--json")
+
+
+def _campaign(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
+    argv = _residue("campaign", "--seconds", str(int(seconds)), "--jobs", str(tonight.jobs))
+    argv += ["--out", str(folder), "--value-profile", tonight.profiled]
+    if tonight.corpus.is_dir():
+        argv += ["--seeds", str(tonight.corpus)]
+    for harness, weight in tonight.weights.items():
+        argv += ["--weight", f"{harness}={weight}"]
+    return argv
+
+
+def _patch(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
+    new = Path(tonight.night.line("campaign").folder or "campaign") / "new"
+    target = tonight.night.folder / "new-inputs.patch"
+    new = tonight.night.folder / new
+    return [sys.executable, "-m", "ci.night.patch", str(new), str(target), tonight.night.name]
+
+
+def _recordings(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
+    argv = _residue("fuzz", "recordings", "--seconds", str(int(seconds)))
+    return [*argv, "--jobs", str(tonight.jobs), "--out", str(folder)]
+
+
+# The state machine's test is as many tests as the pool has shapes, and they share the processes.
+MACHINES = 4
+
+
+def _machine(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
+    argv = [sys.executable, "-m", "pytest", "-q", "-n", str(min(tonight.jobs, MACHINES))]
+    # A test of the nightly profile takes as long as it is given; the step's own limit is above it.
+    return [*argv, "--timeout", "0", "-p", "no:cacheprovider", "tests/engine/test_pool_machine.py"]
+
+
+def _machine_env(tonight: Tonight, seconds: float) -> dict[str, str]:
+    return {
+        "HYPOTHESIS_PROFILE": "nightly",
+        "HYPOTHESIS_SECONDS": str(int(seconds * min(tonight.jobs, MACHINES) / MACHINES)),
+        # Examples that failed are tried first the next night, wherever they were found.
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(tonight.root / "hypothesis"),
+    }
+
+
+def _mutate(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
+    argv = _residue("mutate", *tonight.slice.arguments, "--jobs", str(tonight.jobs))
+    return [*argv, "--json", str(folder / "results.json")]
+
+
+def _triage(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
+    argv = _residue("triage", str(tonight.root / "buckets"))
+    for path in judge.takes(tonight.night):
+        argv += ["--take", str(path)]
+    if not tonight.hurried:
+        argv += ["--minimise", str(max(1, int(seconds))), "--replay"]
+    return [*argv, "--json", str(folder / "buckets.json")]
+
+
+STEPS = (
+    Step(
+        "replay",
+        "every committed input, against its committed outcome",
+        _replay,
+        judge.replay,
+        fixed=15,
+        grace=600,
+        answers=True,
+    ),
+    Step(
+        "campaign",
+        "every harness under the fuzzer, from the committed and the kept inputs",
+        _campaign,
+        judge.campaign,
+        needs=("atheris", "coverage"),
+        part=5,
+        fixed=75,
+        least=30,
+        grace=1200,
+        makes=True,
+    ),
+    Step(
+        "patch",
+        "the new inputs as one patch",
+        _patch,
+        judge.patch,
+        grace=300,
+        answers=True,
+        always=True,
+    ),
+    Step(
+        "mutate",
+        "the mutants of one slice of the engine",
+        _mutate,
+        judge.mutate,
+        needs=("mutmut", "pytest", "hypothesis"),
+        part=2,
+        least=45,
+        most=120,
+        grace=900,
+    ),
+    Step(
+        "machine",
+        "the pool's state machine, the long profile",
+        _machine,
+        judge.machine,
+        needs=("hypothesis", "pytest", "xdist", "pytest_timeout"),
+        part=2,
+        fixed=10,
+        least=20,
+        # Hypothesis takes up to five minutes to shrink what fails.
+        grace=600,
+        env=_machine_env,
+    ),
+    Step(
+        "recordings",
+        "recorded conversations, mutated",
+        _recordings,
+        judge.recordings,
+        part=1,
+        least=10,
+        makes=True,
+    ),
+    Step(
+        "triage",
+        "what was found, sorted into buckets",
+        _triage,
+        judge.triage,
+        part=0.5,
+        fixed=10,
+        least=5,
+        most=120,
+        grace=600,
+        always=True,
+    ),
+)
