@@ -29,7 +29,9 @@ def tree(named: str) -> Iterator[Path]:
         return
     try:
         wanted = f"{named}^{{commit}}"
-        commit = git("rev-parse", "--verify", "--quiet", "--end-of-options", wanted).strip()
+        commit = git(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", wanted, root=ROOT
+        ).strip()
     except Untrusted:
         raise UsageError(f"{named} is neither a folder nor a revision of this checkout") from None
     with tempfile.TemporaryDirectory(prefix="residue-") as made:

@@ -25,6 +25,8 @@ from .signature import Signature
 
 # A second run out of memory with so much less tells which frames are there by chance.
 LESS_MEMORY = 3 / 4
+# How Python calls what an oracle raises; the oracle's own name follows.
+BROKEN = "harnesses.oracles.Broken: "
 
 
 class ProbeError(Exception):
@@ -241,5 +243,5 @@ class Prober:
 
 
 def _found(made: Signature, answer: Answer) -> Found:
-    detail = answer.detail or made.kind
+    detail = (answer.detail or made.kind).removeprefix(BROKEN)
     return Found(made, detail, answer.traceback, answer.seconds, answer.memory_kb)
