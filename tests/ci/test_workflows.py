@@ -30,6 +30,8 @@ FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = {
     "actions/checkout@v4": {"fetch-depth", "persist-credentials"},
     "actions/setup-python@v5": {"python-version", "cache", "cache-dependency-path"},
+    "actions/cache/restore@v4": {"path", "key", "restore-keys"},
+    "actions/cache/save@v4": {"path", "key"},
     "actions/upload-artifact@v4": {"name", "path", "if-no-files-found", "retention-days"},
     "actions/download-artifact@v4": {"pattern", "merge-multiple"},
     "github/codeql-action/upload-sarif@v3": {"sarif_file", "category"},
@@ -37,7 +39,7 @@ ACTIONS = {
 JOB = {"name", "needs", "if", "runs-on", "timeout-minutes", "permissions", "strategy", "steps"}
 STEP = {"name", "if", "env", "run", "uses", "with"}
 # What an expression may stand for; a job's matrix has its own values.
-SAMPLES = {"github.base_ref": "main"}
+SAMPLES = {"github.base_ref": "main", "inputs.minutes || 90": "90"}
 EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 
 
@@ -181,6 +183,13 @@ def test_a_workflow_may_read_and_nothing_more_unless_a_job_says_so(file: Path) -
     data = load(file)
     assert data["permissions"] == {"contents": "read"}
     assert set(data) == {"name", True, "permissions", "concurrency", "jobs"}  # YAML's `on` is True
+
+
+def test_what_one_night_keeps_is_what_the_next_one_brings_back() -> None:
+    (night,) = (job for job in JOBS if job.using("actions/cache/save"))
+    (saved,), (restored,) = night.using("actions/cache/save"), night.using("actions/cache/restore")
+    assert saved["path"] == restored["path"] and saved["key"] == restored["key"]
+    assert saved["key"].startswith(restored["restore-keys"])
 
 
 def test_the_shards_are_all_there_and_their_results_meet() -> None:
