@@ -73,7 +73,8 @@ def open_store(named: str | None) -> Store:
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue triage`."""
-    if args.dir is not None and not args.take and not Path(args.dir).exists():
+    asked = args.take or args.replay or args.minimise
+    if args.dir is not None and not asked and not Path(args.dir).exists():
         raise UsageError(f"there is no {args.dir}; residue triage {args.dir} --take OUT makes it")
     if args.against is not None and not args.minimise:
         raise UsageError("--against is for --minimise")
@@ -96,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     if any(state in known.RED for _, state, _ in judged):
         return Exit.FOUND
     if unread:
-        raise Untrusted(f"{len(unread)} files could not be read")
+        raise Untrusted(f"{len(unread)} of what was to be taken could not be read")
     return Exit.CLEAN
 
 

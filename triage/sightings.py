@@ -78,8 +78,9 @@ def read(path: Path) -> Taken:
     taken = Taken()
     if path.is_file():
         _replay(path, taken)
-    elif not any((path / part).is_dir() for part in PARTS):
-        raise SightingsError(f"{path} has no folder {', '.join(PARTS)}: no run left it")
+    elif not any((path / part).exists() for part in (*PARTS, "summary.json")):
+        # Also what a run leaves that was killed before it began: no reason to take nothing else.
+        taken.unread.append(f"{path} has no folder {', '.join(PARTS)}: no run left it")
     else:
         for sighting in (*_findings(path, taken), *_artifacts(path), *_new(path)):
             taken.sightings.append(sighting)

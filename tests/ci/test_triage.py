@@ -197,7 +197,6 @@ def test_an_unreadable_finding_is_named_and_the_rest_is_taken(here, capsys):
         (["triage", "nothing"], "there is no nothing"),
         (["triage", "known.toml"], "known.toml is not a folder"),
         (["triage", "--take", "nothing"], "there is no nothing"),
-        (["triage", "--take", "corpus"], "no run left it"),
         (["triage", "--take", "known.toml"], "not what residue replay --json prints"),
         (["triage", "--known", "nothing"], "nothing: No such file"),
         (["triage", "--against", "x"], "--against is for --minimise"),
@@ -216,6 +215,19 @@ def test_what_cannot_be_done_is_one_line_and_exit_2(here, capsys, argv, says):
     assert main(argv) == 2
     err = capsys.readouterr().err
     assert says in err and err.count("\n") == 1 and err.startswith("residue: ")
+
+
+def test_a_folder_that_no_run_left_does_not_keep_others_from_being_taken(here, capsys):
+    assert main(["triage", "--take", "corpus"]) == 3
+    assert "corpus has no folder findings, shards, new: no run left it" in capsys.readouterr().err
+    assert main(["triage", "--take", "corpus", "--take", "out"]) == 1
+    assert "1 new" in capsys.readouterr().out
+
+
+def test_a_store_that_is_not_there_yet_is_made_for_work_and_not_for_a_look(here):
+    assert main(["triage", "mine"]) == 2
+    assert main(["triage", "mine", "--replay"]) == 0
+    assert (here / "mine").is_dir()
 
 
 def test_a_broken_file_of_known_ones_is_exit_2_before_anything_runs(here, capsys):

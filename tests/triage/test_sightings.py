@@ -125,9 +125,16 @@ def test_another_file_is_an_error(tmp_path: Path, text: str) -> None:
         sightings.read(tmp_path / "file")
 
 
-def test_a_folder_that_no_run_left_and_one_that_is_not_there_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(SightingsError, match="no run left it"):
-        sightings.read(tmp_path)
+def test_a_run_that_found_nothing_leaves_nothing_to_take(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("{}")
+    assert sightings.read(tmp_path) == sightings.Taken()
+
+
+def test_a_folder_that_no_run_left_is_named_and_one_that_is_not_there_are_errors(
+    tmp_path: Path,
+) -> None:
+    (text,) = sightings.read(tmp_path).unread
+    assert "no run left it" in text
     with pytest.raises(SightingsError, match="there is no"):
         sightings.read(tmp_path / "nothing")
     (tmp_path / "new" / "nobody").mkdir(parents=True)
