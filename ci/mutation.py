@@ -39,6 +39,11 @@ class Settings:
         return self.tests.get(file, ("tests/engine",))
 
 
+def _test_file(name: str) -> str:
+    """A row's name of a test file: one of tests/engine, or with its folder one of another."""
+    return f"tests/{name}.py" if "/" in name else f"tests/engine/{name}.py"
+
+
 def read_settings(path: Path = ROOT / "setup.cfg") -> Settings:
     """The settings; UsageError for a row that names no file, since it would run nothing."""
     config = configparser.ConfigParser()
@@ -48,7 +53,7 @@ def read_settings(path: Path = ROOT / "setup.cfg") -> Settings:
         table: dict[str, tuple[str, ...]] = {}
         for line in filter(None, section["tests"].splitlines()):
             file, _, names = line.partition("=")
-            rows = tuple(f"tests/engine/{name}.py" for name in names.split())
+            rows = tuple(_test_file(name) for name in names.split())
             table[file.strip()] = rows
             for named in (file.strip(), *rows):
                 if not (path.parent / named).is_file():

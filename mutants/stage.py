@@ -19,7 +19,7 @@ from mutants.loop import Limits
 from mutants.verdicts import Mutant
 
 # Everything that a test may import or read. What is not here (build/ above all) is not copied.
-FOLDERS = ("engine", "harnesses", "peers", "mutants", "tests", "corpus")
+FOLDERS = ("engine", "harnesses", "peers", "mutants", "tests", "corpus", "recordings")
 FILES = ("setup.cfg", "pyproject.toml")
 ENVIRONMENT = {
     "CI": "true",
