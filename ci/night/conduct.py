@@ -273,7 +273,7 @@ def _last_line(log: Path) -> str:
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""
-    return lines[-1].strip() if lines else ""
+    return lines[-1].strip()[:120] if lines else ""
 
 
 def _settle(

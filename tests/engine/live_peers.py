@@ -48,7 +48,9 @@ class SslClient:
         self.state = "start"
         self.received = bytearray()
         self.tickets: list[object] = []
-        if proves and asked:
+        # A session belongs to its context: nobody has a context that he has no use for.
+        proves = proves and asked
+        if proves:
             self.request = True
             self.credential = make(("device.example",), usage="client").credential
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 from harnesses.pool_model import Model
 from harnesses.pool_ops import OPERATIONS, RESTING, SHAPES, Operation, Order
 from harnesses.whitebox import resting as rests
-from tests.engine.live_peers import KINDS, PROVES, LiveModel
+from tests.engine.live_peers import KINDS, PROVES, RESUMES, LiveModel
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 EXAMPLES, STEPS = (400, 200) if LONG else (12, 60)
@@ -204,7 +204,7 @@ def test_a_client_of_pythons_ssl_fits_the_model(kind: int, certificates: bool) -
     machine.do("garbage", 1)
     for name in ("feed", "take", "speak", "drop"):
         machine.do(name, 1)
-    machine.do("serve", 1, kind)
+    machine.do("serve", 1, RESUMES)
     machine.do("speak", 1)
     machine.do("corrupt", 1, 100)
     model.finish()
