@@ -175,7 +175,8 @@ def tries(folder: Path, step: str) -> list[Path]:
 def last_score(history: list[Row], name: str) -> float | None:
     """The score that a slice had the last time it was judged whole."""
     slices = [row.get("slice") or {} for row in history]
-    scores = [one["score"] for one in slices if one.get("name") == name and one.get("score")]
+    whole = [one for one in slices if one.get("score") is not None]
+    scores = [one["score"] for one in whole if one.get("name") == name]
     return float(scores[-1]) if scores else None
 
 

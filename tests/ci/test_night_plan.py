@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from ci.command import COMMANDS
-from ci.night import plan, slices
+from ci.night import judge, plan, slices
 from ci.night.plan import STEPS
 from ci.night.weights import MOST, longest_ago, weights
 from ci.process import ROOT
@@ -99,3 +99,14 @@ def test_a_file_of_tables_alone_has_no_slice(tmp_path):
 def test_the_steps_have_the_interpreter_of_the_night_and_names_of_their_own():
     assert len({one.name for one in STEPS}) == len(STEPS)
     assert "nightly" in COMMANDS
+
+
+def test_the_last_score_of_a_slice_is_that_of_the_last_night_that_judged_it_whole():
+    rows = [
+        {"slice": {"name": "a", "score": 0.0}},
+        {"slice": {"name": "b", "score": 90.0}},
+        {"slice": {"name": "a", "score": None}},
+        {"slice": None},
+    ]
+    assert judge.last_score(rows, "a") == 0.0
+    assert judge.last_score(rows, "c") is None
