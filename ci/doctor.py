@@ -40,6 +40,7 @@ PACKAGES = (
     ("atheris", "fuzz", "residue fuzz, residue campaign"),
     ("coverage", "fuzz", "coverage in a campaign, and with it the campaign's verdict"),
     ("mutmut", "mutation", "mutation"),
+    ("distributed", "cluster", "--scheduler, which runs shards on a cluster"),
     ("pytest", "test", "make test"),
     ("pytest-timeout", "test", "make test"),
     ("pytest-xdist", "test", "make test over two processes"),

@@ -116,7 +116,8 @@ class Cluster:
             raise Untrusted("distributed is not installed: pip install -e '.[cluster]'") from None
         connect: Any = Client  # half of it has no types
         # What is wrong is said in our words, once; Dask's own lines would break up the progress.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         wrong: Exception
         try:
             return connect(self.address, timeout=SECONDS_TO_CONNECT, set_as_default=False)

@@ -87,7 +87,7 @@ def judge(
             asked.append(File(name, tuple(made), survey.unmutable(source)))
         each = max(LEAST, ceil(sum(file.due for file in asked) / (PARTS * len(cluster.lanes))))
         for file in asked:
-            file.parts = max(1, ceil(file.due / each))
+            file.parts = max(1, round(file.due / each))
         code = cluster.archive(tree.pack(tree.code((*tree.CODE, *tree.TESTED))))
         waiting = [Part(file, k) for file in asked for k in range(1, file.parts + 1) if file.due]
         _loop(cluster, _Work(code, only, corpus, folder), waiting, asked, stop, show)

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from ci import conduct, output
-from ci.cluster import client, errand, fuzz
+from ci.cluster import client, errand, fuzz, mutate
 from ci.conduct import Options
 from ci.exits import Untrusted, UsageError
 from ci.process import Stop
 from ci.progress import Progress
+from mutants.verdicts import Verdict
 from tests.ci.test_process import wait_until
 
 pytest.importorskip("distributed")
@@ -151,6 +152,28 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
         fuzz.lanes("tcp://127.0.0.1:1")
     with pytest.raises(UsageError, match="--scheduler what"):
         fuzz.lanes("what://127.0.0.1:1")
+
+
+def test_mutants_are_judged_in_parts_and_joined(machines, tmp_path, monkeypatch):
+    monkeypatch.setattr(mutate, "LEAST", 12)
+    shown = []
+    (judged,) = mutate.judge(
+        machines.address,
+        ["engine/hardware.py"],
+        frozenset({"names_aes"}),
+        None,
+        tmp_path,
+        Stop(),
+        lambda *what: shown.append(what),
+    )
+    report = judged.report
+    assert report.adds_up() and report.due == len(judged.mutants) == 23
+    assert report.counts()[Verdict.KILLED] == 23
+    assert set(judged.killers) == {mutant.name for mutant in judged.mutants}
+    assert all(name.startswith("tests/engine/test_hardware.py::") for name in judged.idle)
+    assert shown[-1][0] == "1 files" and shown[-1][2] == 23
+    assert not list(tmp_path.iterdir())
+    wait_until(lambda: not machines.marked())
 
 
 def test_the_shard_of_a_killed_worker_is_run_again_and_nothing_of_it_goes_on(machines, tmp_path):
