@@ -195,6 +195,14 @@ def test_the_servers_order_of_protocols_decides() -> None:
     assert chosen(body, WITH_ALPN).alpn == b"h2"
 
 
+def test_each_protocol_is_chosen_where_the_server_has_it_first() -> None:
+    offered = [b"h2", b"http/1.1", b"dot", b"imap", b"acme-tls/1"]
+    body = GOOD.put(ALPN, protocols(*offered))
+    for at, first in enumerate(offered):
+        order = (first, *offered[:at], *offered[at + 1 :])
+        assert chosen(body, WITH_ALPN._replace(alpn=order)).alpn == first
+
+
 @pytest.mark.parametrize("body", [GOOD, GOOD.put(ALPN, protocols(b"h2"))])
 def test_without_a_list_of_the_servers_no_protocol_is_answered(body: Body) -> None:
     assert chosen(body).alpn is None

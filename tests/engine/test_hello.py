@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -41,6 +42,7 @@ from tests.engine.hello_bytes import (
     v8,
     v16,
     word_list,
+    words,
 )
 
 FORMAT = "tls-server-client-hello-format"
@@ -66,6 +68,32 @@ def fields(hello: ClientHello) -> dict[str, object]:
 
 
 # What is read.
+
+
+def test_of_an_extension_that_is_not_there_nothing_is_known() -> None:
+    hello = read(Body())
+    assert (hello.early_data, hello.binders_at, hello.shares) == (False, 0, {})
+    assert hello.early_data is False
+    others = {"versions", "groups", "schemes", "share_groups", "server_name", "alpn", "psk_modes"}
+    assert {fields(hello)[name] for name in others | {"identities", "binders"}} == {None}
+
+
+def test_a_list_of_up_to_127_numbers_is_read_by_a_reader_that_is_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A peer chooses the length, and one that were new each time would be a format to compile.
+    formats = []
+
+    def unpack_from(form: str, *where: object) -> tuple[int, ...]:
+        formats.append(form)
+        return ()
+
+    monkeypatch.setattr("engine.hello.struct", SimpleNamespace(unpack_from=unpack_from))
+    for count in (1, 3, 127):
+        assert read(replace(GOOD, suites=words(range(count)))).suites == tuple(range(count))
+    assert formats == []
+    read(replace(GOOD, suites=words(range(128))))
+    assert formats == [">128H"]
 
 
 def test_every_field_of_a_full_hello_is_read() -> None:

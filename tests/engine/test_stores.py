@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -101,6 +102,24 @@ def test_a_block_that_begins_inside_a_line_is_refused():
 def test_another_kind_of_block_is_refused():
     for label in (b"TRUSTED CERTIFICATE", b"X509 CRL"):
         assert refused(root().pem + root().pem.replace(b"CERTIFICATE", label))
+
+
+def test_another_kind_of_block_that_does_not_end_is_refused():
+    for beginning in (b"-----BEGIN X509 CRL-----", b"-----BEGIN CERTIFICATE----"):
+        assert refused(root().pem + beginning + b"\n")
+
+
+def test_spaces_around_a_line_say_nothing():
+    indented = b"".join(b" \t" + line + b" \n" for line in root().pem.splitlines())
+    assert [one.der for one in stores.load(indented).roots] == [root().der]
+
+
+def test_a_root_s_own_signature_is_not_judged():
+    # It proves nothing: the root is trusted because it is in the bundle. SHA-224 is not accepted.
+    own = key("store root", "P-256")
+    made = authority("weakly signed", own=own, digest=hashes.SHA224())
+    answer = chains.verify([leaf(made).der], stores.load(made.pem), NOW)
+    assert isinstance(answer, chains.Verified)
 
 
 def test_der_with_bytes_behind_it_is_refused():

@@ -91,6 +91,18 @@ def test_a_ticket_resumes_after_a_hello_retry_request(suite: int) -> None:
     assert serving.engine.retried(0)
 
 
+@pytest.mark.parametrize("suite", [0x1301, 0x1302, 0x1303])
+def test_a_ticket_of_a_connection_that_was_retried_resumes(suite: int) -> None:
+    serving = Serving()
+    ticket = serving.ticket(suites=[suite], groups=[29], shares=[])
+    assert serving.come_back(ticket, suites=[suite]) == "resumed"
+
+
+def test_one_ticket_a_connection_is_taken_too() -> None:
+    serving = Serving(1)
+    assert serving.come_back(serving.ticket()) == "resumed"
+
+
 def test_a_resumed_connection_is_sent_new_tickets_and_a_chain_of_them_goes_on() -> None:
     serving = Serving()
     ticket = serving.ticket()

@@ -13,7 +13,14 @@ from collections.abc import Callable
 import pytest
 
 from engine import Engine, Event, Refused
-from engine.layout import CLIENT_SECRET, MASTER_SECRET, SCRATCH, SCRATCH_END
+from engine.layout import (
+    CLIENT_SECRET,
+    ENTROPY_END,
+    ENTROPY_TICKETS,
+    MASTER_SECRET,
+    SCRATCH,
+    SCRATCH_END,
+)
 from peers.liar import Client, Ticket
 from tests.engine import ticket_format
 from tests.engine.ticket_serving import HOUR, KEY, NOW, Serving, fingerprint, identity
@@ -115,6 +122,35 @@ def test_tickets_turned_off_midway_are_not_sent(resuming: bool) -> None:
     assert finished(serving, client) == []
 
 
+@both
+def test_where_none_is_to_be_sent_none_is_made(
+    resuming: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(*_: object) -> list[bytes]:
+        raise AssertionError("a ticket is made")
+
+    serving, client = started(resuming)
+    monkeypatch.setattr("engine.tickets.issue", made)
+    serving.engine.set_tickets(0)
+    assert finished(serving, client) == []
+    # Nor where the client could not use one (§4.2.9: it did not list psk_dhe_ke).
+    serving.engine.set_tickets(2)
+    client = serving.client(psk_modes=(0,))
+    serving.hello(client)
+    assert finished(serving, client) == []
+
+
+@both
+def test_the_salts_and_the_ages_are_the_connection_s_draw_for_tickets(resuming: bool) -> None:
+    # A byte more on either side would show part of the draw that the key share is made from.
+    serving, client = started(resuming)
+    drawn = bytes(serving.engine._held[0].bytes[ENTROPY_TICKETS:ENTROPY_END])
+    for index, ticket in enumerate(finished(serving, client)):
+        own = drawn[index * 36 : index * 36 + 36]
+        assert ticket.identity[16:48] == own[:32]
+        assert ticket.age_add == int.from_bytes(own[32:])
+
+
 def test_tickets_turned_on_midway_are_sent_and_have_a_key() -> None:
     serving = Serving(0, keys=())
     client = serving.client()
@@ -185,6 +221,13 @@ def test_a_ticket_never_outlives_the_leaf() -> None:
     assert serving.come_back(ticket) == "resumed"
     serving.now_ms = end_s * 1000
     assert serving.come_back(ticket) == "expired"
+
+
+def test_a_leaf_that_ended_before_1970_serves_without_tickets() -> None:
+    serving = Serving(end_s=-60, now_ms=-120_000, keys=())
+    client = serving.client()
+    assert serving.connect(client) == "none"
+    assert client.state == "established" and client.tickets == []
 
 
 # Keys and the clock over several connections.

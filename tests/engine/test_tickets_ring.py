@@ -160,6 +160,29 @@ def test_a_key_not_listed_opens_no_more_and_is_overwritten() -> None:
     assert ring.residue() == 0
 
 
+def test_the_current_key_is_overwritten_when_it_is_not_listed() -> None:
+    ring = TicketKeyRing(HOUR)
+    ring.set_keys([A, B], 0)
+    key = ring.current()
+    assert key is not None
+    ring.set_keys([B], 1)
+    assert not opens(ring, A)
+    assert key.secret == bytes(32)
+
+
+def test_there_is_one_place_more_than_keys_and_none_is_ever_lost() -> None:
+    ring, draw = TicketKeyRing(HOUR), drawer()
+    assert len(ring._unused) == 5
+    for keys in ([A, B, C, D], [E], [A, E], [B]):
+        ring.set_keys(keys, 0)
+        assert len(ring._unused) == 5 - len(keys)
+    for drawn_keys in (1, 2, 3, 3):
+        ring.rotate(1, draw)
+        assert len(ring._unused) == 5 - 1 - drawn_keys
+    ring.wipe()
+    assert len(ring._unused) == 5
+
+
 def test_a_key_that_comes_back_after_it_was_dropped_is_a_new_one() -> None:
     ring = TicketKeyRing(HOUR)
     ring.set_keys([A, B], 0)

@@ -12,6 +12,7 @@ from engine.codepoints import TLS_AES_128_GCM_SHA256 as AES_128
 from engine.codepoints import TLS_AES_256_GCM_SHA384 as AES_256
 from engine.tickets import VERDICT_NAMES
 from peers.liar import Hello
+from tests.engine.pairs import Pair, engine
 from tests.engine.ticket_serving import (
     KEY,
     NOW,
@@ -35,6 +36,12 @@ def test_verdict_off() -> None:
     client = serving.client(ticket)
     assert serving.connect(client) == "off"
     assert client.tickets == []
+
+
+def test_verdict_off_where_nobody_said_anything_of_tickets() -> None:
+    serving = Serving()
+    pair = Pair(engine(), client=serving.client(serving.ticket())).establish()
+    assert pair.engine.ticket_verdict(0) == "off"
 
 
 def test_verdict_no_psk_dhe_ke() -> None:
