@@ -171,7 +171,10 @@ def common(data: bytes) -> Extensions | None:
 
 
 def _common_names(value: bytes) -> bool:
-    """A subjectAltName of texts and addresses only, each of a length of one byte."""
+    """A subjectAltName, itself of a length of one byte, of texts and addresses only.
+
+    A name of a longer length, or one that is cut, ends past the end.
+    """
     end = len(value)
     if end < 4 or value[0] != der.SEQUENCE or value[1] != end - 2:
         return False
@@ -180,11 +183,7 @@ def _common_names(value: bytes) -> bool:
         tag, length = value[at], value[at + 1]
         start = at + 2
         at = start + length
-        if length >= 0x80 or at > end:
-            return False
-        if tag in _TEXT_NAMES:
-            if not value[start:at].isascii():
-                return False
-        elif tag != _ADDRESS or length not in (4, 16):
+        text = tag in _TEXT_NAMES and value[start:at].isascii()
+        if not text and (tag != _ADDRESS or length not in (4, 16)):
             return False
     return at == end

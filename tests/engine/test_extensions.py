@@ -82,6 +82,7 @@ LEFT = [
     # A value of an unknown number, or one that the parser alone reads.
     extension(30, b"\x30\x00"),
     extension(0, b"\x30\x00"),
+    extension(18, authority_key_id(b"k")),
     # Values that are not DER, or not of the shape: each beside one that is read.
     extension(BASIC, b"\x30\x03\x01\x01\x00"),
     extension(BASIC, b"\x30\x00\x00"),
