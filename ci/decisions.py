@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,11 @@ from mutants.verdicts import Verdict
 # A witness takes a second; so much is for one that a fault keeps from ever ending.
 LIMIT = 60.0
 LIMIT_ALONE = 180.0
+# The run with no fault asks every witness, which may be a thousand.
+LIMIT_A_LINE = 2.0
+# For each process so many trees are planted at a time: all of the catalogue's would be two million
+# links.
+BATCH = 12
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,19 @@ class Decided:
     why: str = ""
 
 
+Show = Callable[[int, int], None]
+
+
 def judge(
-    entries: Sequence[Plant], folder: Path, jobs: int, stop: Stop, root: Path = ROOT
+    entries: Sequence[Plant],
+    folder: Path,
+    jobs: int,
+    stop: Stop,
+    root: Path = ROOT,
+    show: Show | None = None,
 ) -> list[Decided]:
     """Every entry's verdict. The witnesses run once with no fault first: one that fails then can
-    tell nothing, and its entries were not run."""
+    tell nothing, and its entries were not run. `show` is told how many of how many are done."""
     from mutants import stage
 
     if not entries:
@@ -43,11 +56,28 @@ def judge(
     base = stage.copy(folder / "base", root)
     lines = sorted({line for plant in entries for line in plant.seen_by})
     clean = _Trial(base, folder / "clean.json", lines)
-    run_all([clean.job(LIMIT_ALONE * 2)], 1, stop, 1)
+    run_all([clean.job(LIMIT_ALONE * 2 + LIMIT_A_LINE * len(lines))], 1, stop, 1)
     answers = clean.answers()
     if answers is None and not stop:
         why = f"the witnesses cannot be run with no fault: {clean.said()}"
         return [Decided(plant, Verdict.CRASHED, why) for plant in entries]
+    decided: list[Decided] = []
+    for at in range(0, len(entries), BATCH * jobs):
+        batch = entries[at : at + BATCH * jobs]
+        if stop:
+            decided += [Decided(plant, Verdict.NOT_RUN, "interrupted") for plant in batch]
+        else:
+            decided += _judge_batch(batch, base, answers or {}, jobs, stop)
+        if show is not None:
+            show(len(decided), len(entries))
+    shutil.rmtree(base, ignore_errors=True)
+    return decided
+
+
+def _judge_batch(
+    entries: Sequence[Plant], base: Path, clean: dict[str, str], jobs: int, stop: Stop
+) -> list[Decided]:
+    """So many at once as have a tree at once."""
     decided: list[Decided] = []
     trials: list[tuple[Plant, _Trial]] = []
     for at, plant in enumerate(entries):
@@ -56,20 +86,20 @@ def judge(
         except PlantError as error:
             decided.append(Decided(plant, Verdict.NOT_RUN, f"stale: {error}"))
             continue
-        blind = {line: answer for line in plant.seen_by if (answer := (answers or {}).get(line))}
-        early = _early(blind)
+        early = _early({line: answer for line in plant.seen_by if (answer := clean.get(line))})
         if early:
             decided.append(Decided(plant, Verdict.NOT_RUN, early))
             continue
-        tree = _plant(plant, base, folder / f"plant-{at}")
-        trials.append((plant, _Trial(tree, folder / f"plant-{at}.json", list(plant.seen_by))))
+        place = base.with_name(f"plant-{at}")
+        tree = _plant(plant, base, place)
+        trials.append((plant, _Trial(tree, place.with_suffix(".json"), list(plant.seen_by))))
     run_all([trial.job(LIMIT) for _, trial in trials], jobs, stop, 1)
     for plant, trial in trials:
         if trial.late and not stop:
             run_all([trial.job(LIMIT_ALONE)], 1, stop, 1)
         decided.append(_verdict(plant, trial, bool(stop)))
         shutil.rmtree(trial.tree, ignore_errors=True)
-    shutil.rmtree(base, ignore_errors=True)
+        trial.out.unlink(missing_ok=True)
     return decided
 
 

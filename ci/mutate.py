@@ -191,7 +191,7 @@ def _catalogue(args: argparse.Namespace) -> int:
     out = output.make(None, "mutate")
     begun = time.monotonic()
     with Stop() as stop:
-        decided = decisions.judge(entries, out.scratch, args.jobs, stop)
+        decided = decisions.judge(entries, out.scratch, args.jobs, stop, show=_show_entries)
     for row in decided:
         if row.verdict is not Verdict.KILLED:
             print(f"{row.verdict}: {row.plant.name} ({row.plant.file}): {row.why}")
@@ -208,6 +208,10 @@ def _catalogue(args: argparse.Namespace) -> int:
         raise Untrusted("the catalogue has no entry for these files")
     dead = counts[Verdict.KILLED] + counts[Verdict.TIMED_OUT]
     return Exit.CLEAN if dead == len(decided) else Exit.FOUND
+
+
+def _show_entries(done: int, of: int) -> None:
+    print(f"{done}/{of} entries", file=sys.stderr, flush=True)
 
 
 def _trust(report: Report) -> None:
