@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harnesses.outcomes import ROOT
+from harnesses.signature import telling
 
 from . import signature
 from .limits import Limits
@@ -155,7 +156,7 @@ class Prober:
         if first.ended == "out-of-memory":
             return Verdict(None, [self._out_of_memory(data, first)])
         if first.ended == "crash":
-            made = signature.ended(self.harness, "crash", first.stack)
+            made = signature.ended(self.harness, "crash", telling(first.stack))
             return Verdict(None, [_found(made, first)])
         if first.signature is not None:
             return Verdict(None, [self._raised(first)])
@@ -172,9 +173,9 @@ class Prober:
             return self._weigh(data, None).of(wanted) is not None
         answer = self.ask(data, thorough, seconds)
         if answer.ended == "timeout":
-            return signature.ended(self.harness, "timeout", answer.stack) == wanted
+            return signature.ended(self.harness, "timeout", telling(answer.stack)) == wanted
         if answer.ended == "crash":
-            return signature.ended(self.harness, "crash", answer.stack) == wanted
+            return signature.ended(self.harness, "crash", telling(answer.stack)) == wanted
         if answer.ended == "out-of-memory":
             return (
                 wanted.kind == answer.ended
@@ -195,13 +196,13 @@ class Prober:
         stack = answer.stack
         if again.ended == "out-of-memory":
             stack = signature.common(stack, again.stack) or stack
-        return _found(signature.ended(self.harness, "out-of-memory", stack), answer)
+        return _found(signature.ended(self.harness, "out-of-memory", telling(stack)), answer)
 
     def _weigh(self, data: bytes, first: Answer | None) -> Verdict:
         """An input's time and memory by plain runs; of two the lesser counts."""
         one = self.ask(data)
         if one.ended == "timeout":
-            made = signature.ended(self.harness, "timeout", one.stack)
+            made = signature.ended(self.harness, "timeout", telling(one.stack))
             return Verdict(None, [_found(made, one)])
         outcome = first.outcome if first is not None else one.outcome
         if one.ended != "done" or one.signature is not None:

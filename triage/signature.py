@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any
 
 from engine.refusals import Refusal
-from harnesses.signature import FRAMES
 
 KINDS = (
     "exception",
@@ -85,9 +84,9 @@ def raised(harness: str, told: Mapping[str, Any], detail: str) -> Signature:
     )
 
 
-def ended(harness: str, kind: str, stack: Sequence[str] = ()) -> Signature:
-    """The signature of an end that no exception tells of. Only the stack tells two apart."""
-    return Signature(harness=harness, kind=kind, frames=tuple(stack[-FRAMES:]))
+def ended(harness: str, kind: str, frames: Sequence[str] = ()) -> Signature:
+    """The signature of an end that no exception tells of. Only the frames tell two apart."""
+    return Signature(harness=harness, kind=kind, frames=tuple(frames))
 
 
 def outcome(harness: str, expected: str, found: str) -> Signature:
