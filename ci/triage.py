@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     if any(state in known.RED for _, state, _ in judged):
         return Exit.FOUND
     if unread:
-        raise Untrusted(f"{len(unread)} of what was to be taken could not be read")
+        raise Untrusted(f"{len(unread)} of what was to be read could not be")
     return Exit.CLEAN
 
 
@@ -110,7 +110,7 @@ def _now(today: date | None) -> str:
 
 def _work(args: argparse.Namespace, store: Store, taken: list[Taken], now: str) -> list[str]:
     """Take, replay and shrink as asked. Returns what could not be read, which is shown as well."""
-    unread = [text for one in taken for text in one.unread]
+    unread = [*store.broken, *(text for one in taken for text in one.unread)]
     for text in unread:
         print(f"residue: {text}", file=sys.stderr)
     if not (args.take or args.replay or args.minimise):

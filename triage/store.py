@@ -28,20 +28,27 @@ class Store:
     """The buckets of one folder, by their ids. Reading changes nothing and makes no folder."""
 
     def __init__(self, folder: Path) -> None:
-        """StoreError for a folder that is none, or for a file in it that is no bucket."""
+        """StoreError for a folder that is none.
+
+        A file in it that is no bucket is left alone and named in `broken`: one bad sector is no
+        reason to sort nothing any more. When its bucket is found again it is written anew.
+        """
         self.folder = folder
         self.buckets: dict[str, Bucket] = {}
+        self.broken: list[str] = []
         if folder.exists() and not folder.is_dir():
             raise StoreError(f"{folder} is not a folder")
         self._read()
 
     def _read(self) -> None:
+        self.broken.clear()
         for path in sorted(self.folder.glob("[0-9a-f]*.json")):
             try:
                 made = bucket.from_stored(json.loads(path.read_bytes()))
                 size = self.input(made.id).stat().st_size
             except (OSError, ValueError, TypeError, KeyError) as error:
-                raise StoreError(f"{path} is no bucket: {error}") from None
+                self.broken.append(f"{path} is no bucket: {error}")
+                continue
             self.buckets[made.id] = replace(made, size=size)
 
     @contextmanager

@@ -11,6 +11,24 @@ from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+# What later nights and the report read of a row. Older rows may lack some.
+SHAPES: dict[str, type | tuple[type, ...]] = {
+    "night": str,
+    "started": str,
+    "seconds": (int, float),
+    "exit": int,
+    "commit": str,
+    "executions": dict,
+    "edges": dict,
+    "inputs": dict,
+    "new": dict,
+    "gained": dict,
+    "fuzzed": dict,
+    "profiled": list,
+    "coverage": dict,
+    "slice": (dict, type(None)),
+    "findings": dict,
+}
 
 
 def read(path: Path) -> tuple[list[Row], list[str]]:
@@ -30,11 +48,20 @@ def read(path: Path) -> tuple[list[Row], list[str]]:
             row = json.loads(line)
         except ValueError:
             row = None
-        if isinstance(row, dict) and isinstance(row.get("night"), str):
+        if _is_row(row):
             rows.append(row)
         else:
             wrong.append(f"{path.name}: line {number} is no row")
     return rows, wrong
+
+
+def _is_row(row: Any) -> bool:
+    """Whether a line is a row that a night wrote; a part of it that is not of its kind is none."""
+    return (
+        isinstance(row, dict)
+        and "night" in row
+        and all(isinstance(row[key], kind) for key, kind in SHAPES.items() if key in row)
+    )
 
 
 def append(path: Path, row: Row) -> None:

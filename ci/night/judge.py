@@ -126,7 +126,8 @@ def mutate(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
 def triage(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     """The buckets; one that is new, or whose time to be known is over, is a finding."""
     night = tonight.night
-    _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND)
+    if not (folder / "buckets.json").is_file():
+        raise Doubt(_ended(code, tonight, line))
     night.buckets = _answer(folder / "buckets.json", line)
     for bucket in night.buckets:
         if bucket["state"] in ("new", "expired"):
@@ -137,6 +138,11 @@ def triage(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
             night.find("bucket", f"{message} ({bucket['id']})", detail)
     if code == Exit.FOUND and not line.findings:
         raise Doubt("it ended with 1 and has no new bucket")
+    if code == Exit.UNTRUSTED:
+        # A file that cannot be read. All others were sorted in.
+        night.doubt(f"triage: {_ended(code, tonight, line)}")
+    else:
+        _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND)
 
 
 def untriaged(tonight: Tonight) -> None:
@@ -216,9 +222,14 @@ def row(night: Night, seconds: float) -> Row:
 
 def _expect(code: int, tonight: Tonight, line: Line, *usual: Exit) -> None:
     if code not in usual:
-        told = _log(tonight, line)
-        last = next((text for text in reversed(told) if text.strip()), "")
-        raise Doubt(f"it ended with {code}: {last}"[:300])
+        raise Doubt(_ended(code, tonight, line))
+
+
+def _ended(code: int, tonight: Tonight, line: Line) -> str:
+    """How a step ended, and its last words."""
+    told = _log(tonight, line)
+    last = next((text for text in reversed(told) if text.strip()), "")
+    return f"it ended with {code}: {last}"[:300]
 
 
 def _log(tonight: Tonight, line: Line) -> list[str]:

@@ -116,6 +116,18 @@ def test_without_triage_every_finding_is_one(tmp_path):
     assert [f["message"] for f in night.findings] == ["hello: a: expected x"]
 
 
+@pytest.mark.parametrize("states, verdict", [(["known"], 3), (["new"], 1)])
+def test_what_triage_could_not_read_is_a_doubt_and_the_rest_is_sorted(tmp_path, states, verdict):
+    sorts = buckets(*states)
+    script = sorts.argv(None, Path("f"), 0)[2].rpartition("sys.exit")[0]
+    script += "print('residue: 1 of what was to be read could not be'); sys.exit(3)"
+    night = go(tmp_path, step("triage", script, sorts.judge, always=True))
+    assert [b["state"] for b in night.buckets] == states and night.verdict == verdict
+    assert night.untrusted == [
+        "triage: it ended with 3: residue: 1 of what was to be read could not be"
+    ]
+
+
 def test_a_disk_that_fills_up_is_told_and_the_state_on_it_stays_whole(tmp_path, monkeypatch):
     real, full = os.fsync, []
 

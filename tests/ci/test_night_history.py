@@ -47,6 +47,17 @@ def test_a_line_in_the_middle_that_is_no_row_is_left_alone(tmp_path):
     assert b"<<<<<<< ours" in path.read_bytes()
 
 
+@pytest.mark.parametrize(
+    "part", [{"slice": "all"}, {"fuzzed": [1]}, {"profiled": 7}, {"findings": None}, {"night": 1}]
+)
+def test_a_row_with_a_part_that_no_night_writes_is_none(tmp_path, part):
+    path = tmp_path / "history.jsonl"
+    history.append(path, ONE | part)
+    history.append(path, TWO | {"slice": None, "fuzzed": {}, "profiled": []})
+    rows, wrong = history.read(path)
+    assert [row["night"] for row in rows] == ["2"] and wrong == ["history.jsonl: line 1 is no row"]
+
+
 def test_a_full_disk_leaves_the_older_rows_and_no_half_a_row(tmp_path, monkeypatch):
     path = tmp_path / "history.jsonl"
     history.append(path, ONE)

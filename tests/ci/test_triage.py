@@ -84,6 +84,16 @@ def test_an_empty_store_says_what_fills_it(here, capsys):
     assert not (here / "store").exists()
 
 
+def test_a_bucket_that_cannot_be_read_is_told_and_hides_no_other(here, capsys):
+    (here / "store").mkdir()
+    (here / "store" / "0123456789ab.json").write_text("{torn")
+    assert main(["triage"]) == 3
+    assert "0123456789ab.json is no bucket" in capsys.readouterr().err
+    assert main(["triage", "--take", "out", "--json", "rows.json"]) == 1
+    assert len(json.loads((here / "rows.json").read_text())) == 1
+    assert (here / "store" / "0123456789ab.json").read_text() == "{torn"
+
+
 def test_a_finding_is_a_bucket_with_all_that_a_report_needs(here, capsys):
     assert main(["triage", "--take", "out", "--json", "rows.json"]) == 1
     out = capsys.readouterr().out

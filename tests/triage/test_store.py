@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,12 @@ def test_reading_makes_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["no json", "{}", '{"id": "x"}', "other id", "no input"])
-def test_a_file_that_is_no_bucket_is_named(tmp_path: Path, damage: str) -> None:
+def test_a_file_that_is_no_bucket_is_named_and_the_others_are_read(
+    tmp_path: Path, damage: str
+) -> None:
     store = Store(tmp_path)
+    other = replace(MADE, signature=Signature("hello", "timeout"))
+    store.put(other, b"y")
     store.put(MADE, b"x")
     file = tmp_path / f"{MADE.id}.json"
     if damage == "no input":
@@ -61,8 +66,14 @@ def test_a_file_that_is_no_bucket_is_named(tmp_path: Path, damage: str) -> None:
         file.write_text(json.dumps({**data, "id": "0" * 12}))
     else:
         file.write_text(damage)
-    with pytest.raises(StoreError, match=f"{MADE.id}.json is no bucket"):
-        Store(tmp_path)
+    broken = Store(tmp_path)
+    assert list(broken.buckets) == [other.id]
+    (said,) = broken.broken
+    assert f"{MADE.id}.json is no bucket" in said
+    with broken.writing():
+        assert len(broken.broken) == 1
+        broken.put(MADE, b"x")
+    assert Store(tmp_path).broken == []
 
 
 def test_a_file_in_the_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
