@@ -12,14 +12,11 @@ authenticates; what an identity may do is the program's decision.
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from engine import certificates, der
 from engine import codepoints as c
@@ -55,12 +52,14 @@ CERTIFICATE_SCHEMES = (
 # purpose or by a server passes for a client's.
 CONTEXT = b" " * 64 + b"TLS 1.3, client CertificateVerify" + b"\x00"
 
-_ECDSA = {
-    c.ECDSA_SECP256R1_SHA256: (certificates.P256, ECDSA(hashes.SHA256())),
-    c.ECDSA_SECP384R1_SHA384: (certificates.P384, ECDSA(hashes.SHA384())),
-}
-_PSS = {
-    scheme: (PSS(MGF1(algorithm), algorithm.digest_size), algorithm)
+# The schemes that fit each kind of key, an ECDSA scheme the one of its curve, with what the key's
+# `verify` is given behind the signature and the content. A salt is as long as the digest.
+_FITTING: dict[tuple[str, int], tuple[Any, ...]] = {
+    (certificates.P256, c.ECDSA_SECP256R1_SHA256): (ECDSA(hashes.SHA256()),),
+    (certificates.P384, c.ECDSA_SECP384R1_SHA384): (ECDSA(hashes.SHA384()),),
+    (certificates.ED25519, c.ED25519): (),
+} | {
+    (certificates.RSA, scheme): (PSS(MGF1(algorithm), algorithm.digest_size), algorithm)
     for scheme, algorithm in (
         (c.RSA_PSS_RSAE_SHA256, hashes.SHA256()),
         (c.RSA_PSS_RSAE_SHA384, hashes.SHA384()),
@@ -101,14 +100,14 @@ def read_certificate(body: bytes) -> list[bytes] | Refusal:
         return Refusal.X509_CHAIN_TOO_LARGE
     if not body:
         return Refusal.DECODE_ERROR
-    at = 1 + body[0]
-    if at + 3 > end:
+    context = body[0]
+    if 4 + context > end:
         return Refusal.DECODE_ERROR
-    if body[0]:
+    if context:
         return Refusal.SERVER_ILLEGAL_PARAMETER
-    if at + 3 + int.from_bytes(body[at : at + 3]) != end:
+    at = 4
+    if at + int.from_bytes(body[1:at]) != end:
         return Refusal.DECODE_ERROR
-    at += 3
     chain: list[bytes] = []
     while at < end:
         if len(chain) == CERTIFICATES:
@@ -122,8 +121,7 @@ def read_certificate(body: bytes) -> list[bytes] | Refusal:
         length = int.from_bytes(body[at : at + 2])
         at += 2
         if length:
-            refusal = _entry_extensions(body, at, at + length)
-            return refusal
+            return _entry_extensions(body, at, at + length)
     return chain
 
 
@@ -152,26 +150,14 @@ def check_verify(key: PublicKey, kind: str, proof: Proof, transcript: bytes) -> 
     scheme, signature = proof
     if scheme not in SCHEMES:
         return Refusal.SERVER_CLIENT_SIGALG
+    how = _FITTING.get((kind, scheme))
+    if how is None:
+        return Refusal.BAD_CERTIFICATE_VERIFY
     signed = CONTEXT + transcript
     try:
-        if isinstance(key, EllipticCurvePublicKey):
-            curve, ecdsa = _ECDSA.get(scheme, ("", None))
-            if ecdsa is None or curve != kind:
-                return Refusal.BAD_CERTIFICATE_VERIFY
-            key.verify(signature, signed, ecdsa)
-        elif isinstance(key, RSAPublicKey):
-            if scheme not in _PSS:
-                return Refusal.BAD_CERTIFICATE_VERIFY
-            padding, algorithm = _PSS[scheme]
-            key.verify(signature, signed, padding, algorithm)
-        elif isinstance(key, Ed25519PublicKey) and scheme == c.ED25519:
-            key.verify(signature, signed)
-        else:
-            return Refusal.BAD_CERTIFICATE_VERIFY
-    except InvalidSignature:
-        return Refusal.BAD_CERTIFICATE_VERIFY
+        key.verify(signature, signed, *how)
     except Exception:
-        # A key that parses but that the library cannot compute with proves nothing either.
+        # It is not the key's; or the library cannot compute with the key, which proves nothing.
         return Refusal.BAD_CERTIFICATE_VERIFY
     return None
 
@@ -193,13 +179,6 @@ def serial(leaf: bytes) -> bytes:
 def fingerprint(leaf: bytes) -> bytes:
     """SHA-256 of the leaf: the one identity that no authority's choice of names can change."""
     return hashlib.sha256(leaf).digest()
-
-
-def not_after(leaf: bytes) -> int:
-    """The last second of the leaf's validity, in Unix time."""
-    validity = der.outline(leaf).validity
-    _, (tag, start, stop) = der.elements(validity, 0, len(validity))
-    return der.seconds(tag, validity[start:stop])
 
 
 def alternative_names(leaf: bytes) -> list[tuple[int, bytes]]:

@@ -13,8 +13,6 @@ does not fit raises `Malformed`, which the callers in this package turn into `x5
 from __future__ import annotations
 
 import re
-import struct
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 BOOLEAN = 0x01
@@ -22,8 +20,6 @@ INTEGER = 0x02
 BIT_STRING = 0x03
 OCTET_STRING = 0x04
 OBJECT_IDENTIFIER = 0x06
-UTC_TIME = 0x17
-GENERALIZED_TIME = 0x18
 SEQUENCE = 0x30
 SET = 0x31
 VERSION = 0xA0
@@ -33,7 +29,6 @@ EXTENSIONS = 0xA3
 SUBJECT_ALT_NAME = b"\x55\x1d\x11"
 NAME_CONSTRAINTS = b"\x55\x1d\x1e"
 
-_DATE = struct.Struct("4s2s2s2s2s2s")
 # An RDN of one attribute of type 2.5.4.x: the lengths of the set and of the sequence in it, the tag
 # of the text (UTF8String, PrintableString, IA5String) and its length.
 _UTF8_STRING = b"\x0c"
@@ -52,7 +47,6 @@ class Outline(NamedTuple):
     serial: bytes
     inner_algorithm: bytes
     issuer: bytes
-    validity: bytes
     subject: bytes
     key_algorithm: bytes
     key_info: bytes
@@ -151,7 +145,6 @@ def outline(der: bytes) -> Outline:
         der[serial[1] : serial[2]],
         der[serial[2] : inner[2]],
         der[inner[2] : issuer[2]],
-        der[validity[1] : validity[2]],
         der[validity[2] : subject[2]],
         der[key[1] : key_algorithm_end],
         der[subject[2] : key[2]],
@@ -219,19 +212,3 @@ def plain_name(name: bytes) -> bool:
                 return False
         at = stop
     return True
-
-
-def seconds(tag: int, text: bytes) -> int:
-    """The Unix time that a UTCTime or a GeneralizedTime gives (RFC 5280 section 4.1.2.5)."""
-    if tag == UTC_TIME:
-        # Two digits of a year: 50 and later are of the last century (section 4.1.2.5.1).
-        text = (b"19" if text >= b"50" else b"20") + text
-    elif tag != GENERALIZED_TIME:
-        raise Malformed
-    if len(text) != 15 or text[14:] != b"Z" or not text[:14].isdigit():
-        raise Malformed
-    year, month, day, hour, minute, second = (int(d) for d in _DATE.unpack(text[:14]))
-    try:
-        return int(datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp())
-    except ValueError:
-        raise Malformed from None

@@ -3,6 +3,7 @@
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,11 +53,16 @@ def test_bytes_behind_the_list_fail_to_parse():
         body(b"\0\0\x05ab"),
         body(b"\0\0\x01a\0"),
         body(b"\0\0\x01a\0\x01"),
+        body(b"\0\0\x01a\0\x04"),
+        body(b"\0\x01\x01a\0\0"),
+        body(b"\x01\0\x01a\0\0"),
         body(entry(b"a", b"\0\x05\0")),
         body(entry(b"a", b"\0\x05\0\x01")),
         body(entry(b"a", b"\0\x05\0\0\0")),
         body(entry(b"a"), declared=5),
         body(entry(b"a"), declared=7),
+        body(entry(b"a"), declared=0x0106),
+        body(entry(b"a"), declared=0x010006),
     ],
 )
 def test_an_entry_that_does_not_parse(bad):
@@ -67,7 +73,14 @@ def test_a_context_is_told_before_what_stands_behind_it():
     assert (
         clientauth.read_certificate(body(b"\0", context=b"x")) == Refusal.SERVER_ILLEGAL_PARAMETER
     )
-    assert clientauth.read_certificate(b"\xff" + bytes(10)) == Refusal.DECODE_ERROR
+    for context in (b"\0", b"\0x", bytes(255)):
+        answer = clientauth.read_certificate(body(context=context))
+        assert answer == Refusal.SERVER_ILLEGAL_PARAMETER
+    # One that leaves no room for the length of the list does not parse.
+    for context in range(1, 256):
+        cut = bytes([context]) + bytes(context + 2)
+        for short in (cut, cut[:-1], cut[:4]):
+            assert clientauth.read_certificate(short) == Refusal.DECODE_ERROR
 
 
 def test_extensions_of_an_entry_were_not_asked_for():
@@ -75,6 +88,15 @@ def test_extensions_of_an_entry_were_not_asked_for():
         for chain in ([entry(b"a", extensions)], [entry(b"a"), entry(b"b", extensions)]):
             answer = clientauth.read_certificate(body(*chain))
             assert answer == Refusal.UNSUPPORTED_EXTENSION
+
+
+@pytest.mark.parametrize("size", [252, 256, 257, 1024])
+def test_every_byte_of_the_length_of_an_extension_counts(size):
+    """RFC 8446 section 4.2: both lengths, that of the list and that of one extension, are of two
+    bytes."""
+    extensions = b"\0\x05" + size.to_bytes(2, "big") + b"\xff" * size
+    answer = clientauth.read_certificate(body(entry(b"a", extensions)))
+    assert answer == Refusal.UNSUPPORTED_EXTENSION
 
 
 def test_a_sixth_certificate_and_a_byte_over_the_bound_are_too_large():
@@ -145,6 +167,13 @@ def test_a_key_proves_itself_under_the_schemes_that_fit_it_and_no_other(made, sc
         signature = sign(made, fitting[0], content)
         answer = clientauth.check_verify(public, kind, Proof(scheme, signature), TRANSCRIPT)
         assert answer == Refusal.BAD_CERTIFICATE_VERIFY
+
+
+def test_a_key_that_cannot_be_computed_with_proves_nothing():
+    even = RSAPublicNumbers(65537, (1 << 2047) | 2).public_key()
+    proof = Proof(0x0804, bytes(256))
+    answer = clientauth.check_verify(even, certificates.RSA, proof, TRANSCRIPT)
+    assert answer == Refusal.BAD_CERTIFICATE_VERIFY
 
 
 def test_a_scheme_binds_the_curve_though_the_signature_is_right():

@@ -240,22 +240,25 @@ def test_wiping_a_ticket_leaves_a_psk_of_zeros() -> None:
 def test_the_buffer_that_a_ticket_is_opened_in_is_left_zeroed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    buffers: list[bytearray] = []
+    buffers: list[tuple[bytearray, int]] = []
 
     class Cipher:
         def __init__(self, key: bytes) -> None:
             self.inner = ChaCha20Poly1305(key)
 
         def decrypt_into(self, nonce: bytes, data: bytes, aad: bytes, buffer: bytearray) -> int:
-            buffers.append(buffer)
+            buffers.append((buffer, len(buffer)))
             buffer[:] = b"\xff" * len(buffer)
             return self.inner.decrypt_into(nonce, data, aad, buffer)
 
     monkeypatch.setattr(tickets, "ChaCha20Poly1305", Cipher)
-    sealed = ticket_format.sealed(ticket_format.plaintext_of(psk=b"\x55" * 32), KEY, SALT)
+    plaintext = ticket_format.plaintext_of(psk=b"\x55" * 32, alpn=b"h2")
+    sealed = ticket_format.sealed(plaintext, KEY, SALT)
     assert isinstance(open_ticket(ring_of(), sealed), Ticket)
     assert open_ticket(ring_of(), sealed[:-1] + b"\0") == TAMPERED
     bad = ticket_format.sealed(ticket_format.plaintext_of(version=9, psk=b"\x55" * 32), KEY, SALT)
     assert open_ticket(ring_of(), bad) == FORMAT
-    assert len(buffers) == 3
-    assert all(buffer == bytes(len(buffer)) for buffer in buffers)
+    # A buffer that shrank or grew would leave bytes behind where nobody clears them.
+    assert [len(buffer) for buffer, _ in buffers] == [93, 93, 91]
+    assert [length for _, length in buffers] == [93, 93, 91]
+    assert not any(any(buffer) for buffer, _ in buffers)

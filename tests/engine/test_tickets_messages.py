@@ -165,23 +165,25 @@ def test_what_a_ticket_holds_is_what_the_connection_was(suite: int) -> None:
 
 
 def test_what_tickets_are_made_from_is_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
-    made_from: list[bytearray] = []
+    made_from: list[tuple[bytearray, int]] = []
 
     class Cipher:
         def __init__(self, key: bytes) -> None:
             self.inner = ChaCha20Poly1305(key)
 
         def encrypt(self, nonce: bytes, data: bytearray, aad: bytes) -> bytes:
-            made_from.append(data)
-            assert any(data)
+            made_from.append((data, len(data)))
+            assert data[0] and data[-1]
             return self.inner.encrypt(nonce, data, aad)
 
     monkeypatch.setattr(tickets, "ChaCha20Poly1305", Cipher)
     issued(3)
-    ticket = tickets.Ticket(1, 2, 3, 0x1301, bytearray(b"p" * 32), LEAF, b"", b"")
+    ticket = tickets.Ticket(1, 2, 3, 0x1301, bytearray(b"p" * 32), LEAF, b"n", b"a")
     tickets.seal(ticket, b"n" * 16, KEY, b"s" * 32)
-    assert len(made_from) == 4
-    assert all(data == bytes(len(data)) for data in made_from)
+    # A buffer that shrank or grew would leave bytes behind where nobody clears them.
+    assert [len(data) for data, _ in made_from] == [length for _, length in made_from]
+    assert [length for _, length in made_from] == [107, 107, 107, 93]
+    assert not any(any(data) for data, _ in made_from)
 
 
 def test_an_issued_ticket_resumes() -> None:
