@@ -190,7 +190,8 @@ def plain_name(name: bytes) -> bool:
     Such a name is read by every parser. A False says nothing.
     """
     end = len(name)
-    if end < 2 or name[0] != SEQUENCE or name[1] != end - 2:
+    # Up to 127 bytes a length is of one byte, here and in every part (X.690 section 8.1.3.4).
+    if not 2 <= end < 0x82 or name[0] != SEQUENCE or name[1] != end - 2:
         return False
     at = 2
     while at < end:
@@ -200,7 +201,7 @@ def plain_name(name: bytes) -> bool:
         outer, inner, tag, size = match.groups()
         start = match.end()
         stop = start + size[0]
-        if size[0] >= 0x80 or at + 2 + outer[0] != stop or at + 4 + inner[0] != stop or stop > end:
+        if at + 2 + outer[0] != stop or at + 4 + inner[0] != stop or stop > end:
             return False
         text = name[start:stop]
         if not text.isascii():
