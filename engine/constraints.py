@@ -166,14 +166,14 @@ def _dns_permits(name: bytes, base: bytes) -> bool:
 
 def _dns_excludes(name: bytes, base: bytes) -> bool:
     # A wildcard stands for one label, so it covers a base that is one label longer than its rest.
-    covered = name[:2] == b"*." and base[:1] != b"." and base.partition(b".")[2] == name[2:]
+    covered = name[:2] == b"*." and base.partition(b".")[2] == name[2:]
     return covered or _dns_permits(name, base)
 
 
 def _mail_parts(mail: bytes) -> tuple[bytes, bytes]:
     """The local part as it stands (RFC 5280 section 7.5: its case matters), and the host."""
-    local, at, host = mail.rpartition(b"@")
-    if not local or not at:
+    local, _, host = mail.rpartition(b"@")
+    if not local:
         raise der.Malformed
     return local, _host(host)
 
@@ -208,7 +208,7 @@ def _uri_host(uri: bytes) -> bytes:
 
 def _host_permits(host: bytes, base: bytes) -> bool:
     """Just this host; with a dot in front, every host under it and not itself."""
-    return host.endswith(base) and len(host) > len(base) if base[:1] == b"." else host == base
+    return host.endswith(base) if base[:1] == b"." else host == base
 
 
 def _host_excludes(host: bytes, base: bytes) -> bool:

@@ -67,7 +67,7 @@ def element(data: bytes, at: int, end: int) -> tuple[int, int, int]:
         # message holds at most 2^24 bytes, so a longer length is a lie.
         count = length & 0x7F
         start += count
-        if not 1 <= count <= 3 or start > end:
+        if not 1 <= count <= 3:
             raise Malformed
         length = int.from_bytes(data[at + 2 : start])
         if length < 0x80 or length >> (8 * count - 8) == 0:
@@ -122,7 +122,7 @@ def outline(der: bytes) -> Outline:
         or der[start] != 0
     ):
         raise Malformed
-    signature = der[start + 1 : stop]
+    signature = der[start + 1 :]
     fields = elements(der, tbs_start, tbs_end)
     first = 1 if fields and fields[0][0] == VERSION else 0
     if len(fields) < first + 6:

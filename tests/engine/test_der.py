@@ -100,6 +100,12 @@ def test_elements_follow_one_another_to_the_end() -> None:
             der.elements(data, 1, end)
 
 
+def test_short_lengths_are_read_without_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(der, "element", None)
+    data = tlv(4, bytes(0x7F)) + tlv(5, b"")
+    assert der.elements(data, 0, len(data)) == [(4, 2, 0x81), (5, 0x83, 0x83)]
+
+
 # -- the outline of a certificate (RFC 5280 section 4.1) -------------------------------------
 
 VERSION_3 = tlv(VERSION, tlv(INTEGER, b"\x02"))
@@ -130,6 +136,7 @@ def certificate(
         ((EXTENDED,), b"extensions"),
         ((tlv(0x81, b"\x00i"), tlv(0x82, b"\x00s")), b""),
         ((tlv(0x81, b"\x00i"), EXTENDED), b"extensions"),
+        ((EXTENDED, *[tlv(0x84, b"")] * 8), b"extensions"),
     ],
 )
 def test_the_parts_are_exactly_as_they_stand(
@@ -324,7 +331,7 @@ def test_a_text_may_not_pass_the_end_of_its_name(size: int) -> None:
     assert der.plain_name(bytes(name)) is False
 
 
-@pytest.mark.parametrize("size", [115, 116, 0x7F, 0x80, 0xF0])
+@pytest.mark.parametrize("size", [115, 116, 117, 118, 0x7F, 0x80, 0xF0])
 def test_lengths_of_128_and_more_are_left_to_the_parser(size: int) -> None:
     """In one byte they are no lengths (X.690 section 8.1.3.4), however well they agree."""
     text = b"x" * size

@@ -133,10 +133,10 @@ def test_what_is_signed_verifies_and_nothing_else_does(deterministic: bool) -> N
     content = bytearray(b"content")
     signature = identity.sign(memoryview(content), deterministic)
     P256.public_key().verify(signature, bytes(content), ec.ECDSA(SHA256()))
-    assert identity.check(signature, memoryview(content))
-    assert not identity.check(signature, b"other")
-    assert not identity.check(signature[:-1] + bytes([signature[-1] ^ 1]), content)
-    assert not identity.check(b"", content)
+    assert identity.check(signature, memoryview(content)) is True
+    assert identity.check(signature, b"other") is False
+    assert identity.check(signature[:-1] + bytes([signature[-1] ^ 1]), content) is False
+    assert identity.check(b"", content) is False
 
 
 def test_only_the_deterministic_signature_is_the_same_twice() -> None:
@@ -278,7 +278,7 @@ def test_an_identity_may_have_no_name() -> None:
 
 
 def test_one_name_where_a_list_belongs_is_the_callers_mistake() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"^names is a list of names, not one name$"):
         Identities().add(GOOD.chain, GOOD.key, "localhost", NOW)
 
 

@@ -1,0 +1,294 @@
+"""Which names an authority may vouch for, form by form (RFC 5280 section 4.2.1.10).
+
+The names and the bases are given as they stand in a certificate, so that those which no maker of
+certificates writes are met as well. `test_chains` has the same rules in whole chains.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from engine import constraints
+from engine.constraints import ADDRESS, DIRECTORY, DNS, MAIL, URI, Constraints
+from engine.der import OBJECT_IDENTIFIER, SEQUENCE, SET, SUBJECT_ALT_NAME, Malformed
+from tests.engine.chain_maker import tlv
+from tests.engine.test_der import extension
+
+TAGS = {MAIL: 0x81, DNS: 0x82, DIRECTORY: 0xA4, URI: 0x86, ADDRESS: 0x87, 8: 0x88}
+Base = tuple[int, bytes]
+
+
+def subtree(base: Base, behind: bytes = b"") -> bytes:
+    form, value = base
+    return tlv(SEQUENCE, tlv(TAGS[form], value) + behind)
+
+
+def side(tag: int, bases: tuple[Base, ...]) -> bytes:
+    return tlv(tag, b"".join(map(subtree, bases))) if bases else b""
+
+
+def limits(permitted: tuple[Base, ...] = (), excluded: tuple[Base, ...] = ()) -> Constraints:
+    value = tlv(SEQUENCE, side(0xA0, permitted) + side(0xA1, excluded))
+    return constraints.read(value)
+
+
+# -- the names -------------------------------------------------------------------------------
+
+
+def attribute(value: bytes, tag: int = 0x0C, oid: bytes = b"\x55\x04\x0a") -> bytes:
+    return tlv(SEQUENCE, tlv(OBJECT_IDENTIFIER, oid) + tlv(tag, value))
+
+
+def directory(*rdns: bytes) -> bytes:
+    """A Name of these RDNs, each the attributes of one set."""
+    return tlv(SEQUENCE, b"".join(tlv(SET, rdn) for rdn in rdns))
+
+
+ONE = directory(attribute(b"One"))
+BITS = 0x03
+BOTH = attribute(b"a") + attribute(b"b", oid=b"\x55\x04\x0b")
+TURNED = attribute(b"b", oid=b"\x55\x04\x0b") + attribute(b"a")
+LONGEST = b".".join([b"x" * 63] * 3 + [b"y" * 61])
+assert len(LONGEST) == 253
+
+# form, base, name, whether a permitted base lets the name pass, whether an excluded one stops it.
+PAIRS: list[tuple[int, bytes, bytes, bool, bool]] = [
+    (DNS, b"example", b"example", True, True),
+    (DNS, b"EXAMPLE", b"a.eXample", True, True),
+    (DNS, b"example", b"anexample", False, False),
+    (DNS, b"a.example", b"example", False, False),
+    (DNS, b".example", b"a.example", True, True),
+    (DNS, b".example", b"example", False, False),
+    (DNS, b"", b"a.example", True, True),
+    (DNS, b"example", b"*.example", True, True),
+    (DNS, b".example", b"*.example", True, True),
+    (DNS, b"a.example", b"*.example", False, True),
+    (DNS, b"a.b.example", b"*.example", False, False),
+    (DNS, b"a.example", b"x.example", False, False),
+    (DNS, b"a.example", b"*.test", False, False),
+    (DNS, b"y" * 61, LONGEST, True, True),
+    # No host names: neither inside a permitted subtree nor outside an excluded one.
+    (DNS, b"y" * 61, b"x" + LONGEST, False, True),
+    (DNS, b"example", b"a..example", False, True),
+    (DNS, b"example", b"a.example.", False, True),
+    (DNS, b"example", b"*.*.example", False, True),
+    (DNS, b"example", b"a b.example", False, True),
+    (DNS, b"example", b"\xc3\xb8.test", False, True),
+    (DNS, b"", b"", False, True),
+    (DNS, b"\xc3\xb8.test", b"a.example", False, True),
+    (MAIL, b"one.test", b"a@ONE.test", True, True),
+    (MAIL, b"one.test", b"a@x.one.test", False, False),
+    (MAIL, b".one.test", b"a@x.one.test", True, True),
+    (MAIL, b".one.test", b"a@one.test", False, False),
+    (MAIL, b".one.test", b"a@b.test", False, False),
+    (MAIL, b".t", b"a@long.enough", False, False),
+    (MAIL, b"a@one.test", b"a@one.test", True, True),
+    (MAIL, b"a@one.test", b"A@one.test", False, False),
+    (MAIL, b"a@one.test", b"a@two.test", False, False),
+    (MAIL, b"one.test", b'"a@b"@one.test', True, True),
+    (MAIL, b'"a@b"@one.test', b'"a@b"@one.test', True, True),
+    (MAIL, b"", b"a@one.test", False, True),
+    (MAIL, b"two.test", b"@one.test", False, True),
+    (MAIL, b"two.test", b"one.test", False, True),
+    (MAIL, b"two.test", b"a@", False, True),
+    (MAIL, b"\xc3\xb8.test", b"a@one.test", False, True),
+    (URI, b"h.test", b"https://h.test", True, True),
+    (URI, b"h.test", b"https://H.test:8443/p", True, True),
+    (URI, b"h.test", b"https://h.test?q=1/2", True, True),
+    (URI, b"h.test", b"https://h.test#f/g", True, True),
+    (URI, b"h.test", b"https://u:p@h.test/", True, True),
+    (URI, b"h.test", b"https://x.h.test/", False, False),
+    (URI, b".h.test", b"https://x.h.test/", True, True),
+    (URI, b".h.test", b"https://h.test/", False, False),
+    (URI, b".h.test", b"https://xh.test/", False, False),
+    (URI, b"h.test", b"https://x.test/@h.test", False, False),
+    (URI, b"", b"https://h.test/", False, True),
+    (URI, b"h.test", b"urn:h.test", False, True),
+    (URI, b"h.test", b"h.test", False, True),
+    (URI, b"h.test", b"//h.test", False, True),
+    (URI, b"h.test", b"https:/h.test", False, True),
+    (URI, b"h.test", b"https://192.0.2.1/", False, True),
+    (URI, b"h.test", b"https://[::1]/", False, True),
+    (ADDRESS, bytes((192, 0, 2, 0, 255, 255, 255, 0)), bytes((192, 0, 2, 9)), True, True),
+    (ADDRESS, bytes((192, 0, 2, 0, 255, 255, 255, 0)), bytes((192, 0, 3, 9)), False, False),
+    (ADDRESS, bytes((192, 0, 2, 0, 255, 255, 255, 0)), bytes((193, 0, 2, 9)), False, False),
+    (ADDRESS, bytes((192, 0, 2, 7, 255, 255, 255, 255)), bytes((192, 0, 2, 7)), True, True),
+    (ADDRESS, bytes((192, 0, 2, 7, 255, 255, 255, 255)), bytes((192, 0, 2, 6)), False, False),
+    (ADDRESS, bytes(8), bytes((192, 0, 2, 6)), True, True),
+    (ADDRESS, bytes(32), bytes((192, 0, 2, 6)), False, False),
+    (ADDRESS, bytes(8), bytes(16), False, False),
+    (ADDRESS, bytes(7), bytes(4), False, False),
+    (ADDRESS, bytes(32), bytes(16), True, True),
+    (DIRECTORY, ONE, ONE, True, True),
+    (DIRECTORY, ONE, directory(attribute(b"One"), attribute(b"more")), True, True),
+    (DIRECTORY, ONE, directory(attribute(b"more"), attribute(b"One")), False, False),
+    (DIRECTORY, directory(attribute(b"One"), attribute(b"more")), ONE, False, False),
+    (DIRECTORY, directory(), ONE, True, True),
+    (DIRECTORY, ONE, directory(attribute(b"  oNE ")), True, True),
+    (DIRECTORY, directory(attribute(b"a b")), directory(attribute(b"A \t B")), True, True),
+    (DIRECTORY, directory(attribute(b"a b")), directory(attribute(b"ab")), False, False),
+    (DIRECTORY, ONE, directory(attribute(b"One", oid=b"\x55\x04\x0b")), False, False),
+    (DIRECTORY, directory(BOTH), directory(TURNED), True, True),
+    (DIRECTORY, directory(BOTH), directory(attribute(b"a")), False, False),
+    (DIRECTORY, directory(attribute(b"One", BITS)), directory(attribute(b"One", BITS)), True, True),
+    (DIRECTORY, directory(attribute(b"One", BITS)), directory(attribute(b"one", BITS)),
+     False, False),
+    (DIRECTORY, directory(attribute(b"\xff", BITS)), directory(attribute(b"\xff", BITS)),
+     True, True),
+    # What cannot be read is not inside, and not outside.
+    (DIRECTORY, ONE, directory(attribute(b"\xff")), False, True),
+    (DIRECTORY, ONE, directory(attribute(b"\xff", 0x13)), False, True),
+    (DIRECTORY, ONE, tlv(SET, b""), False, True),
+    (DIRECTORY, directory(), tlv(SEQUENCE, tlv(SEQUENCE, attribute(b"One"))), False, True),
+    (DIRECTORY, directory(), directory(tlv(SET, attribute(b"One")[2:])), False, True),
+    (DIRECTORY, directory(), directory(tlv(SEQUENCE, tlv(4, b"\x55"))), False, True),
+    (DIRECTORY, directory(attribute(b"\xff")), ONE, False, True),
+    (8, b"\x2a", b"\x2a", False, True),
+]
+
+
+@pytest.mark.parametrize(("form", "base", "name", "passes", "stopped"), PAIRS)
+def test_a_name_under_a_base(
+    form: int, base: bytes, name: bytes, passes: bool, stopped: bool
+) -> None:
+    names = [(form, name)]
+    assert constraints.allows(limits(permitted=((form, base),)), names) is passes
+    assert constraints.allows(limits(excluded=((form, base),)), names) is not stopped
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [
+        (0x12, b"12 3"),
+        (0x13, b"12 3"),
+        (0x14, b"12 3"),
+        (0x16, b"12 3"),
+        (0x1A, b"12 3"),
+        (0x1C, "12 3".encode("utf-32-be")),
+        (0x1E, "12 3".encode("utf-16-be")),
+    ],
+)
+def test_the_type_of_a_text_does_not_matter(tag: int, text: bytes) -> None:
+    known = limits(permitted=((DIRECTORY, directory(attribute(b"12 3"))),))
+    assert constraints.allows(known, [(DIRECTORY, directory(attribute(text, tag)))]) is True
+
+
+def test_a_letter_that_is_not_ascii_is_the_same_in_every_type_of_text() -> None:
+    known = limits(permitted=((DIRECTORY, directory(attribute("\u00e9".encode()))),))
+    for tag, encoding in ((0x14, "latin-1"), (0x1C, "utf-32-be"), (0x1E, "utf-16-be")):
+        own = directory(attribute("\u00e9".encode(encoding), tag))
+        assert constraints.allows(known, [(DIRECTORY, own)]) is True
+
+
+def test_a_text_is_no_other_value_of_the_same_bytes() -> None:
+    known = limits(permitted=((DIRECTORY, directory(attribute(b"one"))),))
+    texts = {0x0C, 0x12, 0x13, 0x14, 0x16, 0x1A}
+    for tag in range(1, 0x1F):
+        own = [(DIRECTORY, directory(attribute(b"one", tag)))]
+        assert constraints.allows(known, own) is (tag in texts), tag
+
+
+# -- all of them -----------------------------------------------------------------------------
+
+A, B = (DNS, b"a.test"), (DNS, b"b.test")
+ADDRESS_BASE = (ADDRESS, bytes(8))
+
+
+def test_every_name_must_be_inside_one_permitted_base_and_outside_all_excluded() -> None:
+    both = limits(permitted=(A, B), excluded=((DNS, b"x.a.test"), (DNS, b"x.b.test")))
+    assert constraints.allows(both, [])
+    assert constraints.allows(both, [(DNS, b"a.test"), (DNS, b"b.test")])
+    for bad in (b"c.test", b"x.a.test", b"x.b.test"):
+        assert constraints.allows(both, [(DNS, b"a.test"), (DNS, bad)]) is False
+        # One of a form that nothing is said about is passed over, and not what follows.
+        assert constraints.allows(both, [(MAIL, b"a@c.test"), (DNS, bad)]) is False
+    assert constraints.allows(both, [(MAIL, b"a@c.test"), (DNS, b"a.test")]) is True
+
+
+@pytest.mark.parametrize("unread", [(8, b"\x2a"), (DNS, b"\xff"), (DIRECTORY, b"\x31\x00")])
+def test_a_base_that_is_not_understood_leaves_the_others_as_they_are(unread: Base) -> None:
+    for known in (limits(permitted=(unread, ADDRESS_BASE)), limits((ADDRESS_BASE,), (unread,))):
+        assert known.unread == {unread[0]}
+        assert known.permitted[ADDRESS] == [bytes(8)]
+        assert constraints.allows(known, [(unread[0], b"a.test")]) is False
+        assert constraints.allows(known, [(ADDRESS, bytes(4))]) is True
+        assert constraints.allows(known, [(ADDRESS, bytes(16))]) is False
+
+
+@pytest.mark.parametrize("behind", [b"\x80\x01\x01", b"\x81\x01\x05"])
+def test_a_minimum_or_a_maximum_is_not_understood(behind: bytes) -> None:
+    value = tlv(SEQUENCE, tlv(0xA1, subtree(A, behind) + subtree(ADDRESS_BASE)))
+    known = constraints.read(value)
+    assert known == Constraints({}, {DNS: [], ADDRESS: [bytes(8)]}, frozenset({DNS}))
+    assert constraints.allows(known, [(DNS, b"other.test")]) is False
+
+
+def test_both_sides_are_read() -> None:
+    known = limits((A, (MAIL, b"c@d")), (B, (DNS, b"C")))
+    assert known.permitted == {DNS: [b"a.test"], MAIL: [(b"c", b"d")]}
+    assert known.excluded == {DNS: [b"b.test", b"c"]}
+    assert known.unread == frozenset()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        tlv(SET, side(0xA0, (A,))),
+        tlv(SEQUENCE, side(0xA2, (A,))),
+        tlv(SEQUENCE, side(0xA0, (A,)) + side(0x30, (B,))),
+        tlv(SEQUENCE, tlv(0xA0, tlv(SET, tlv(0x82, b"a.test")))),
+        tlv(SEQUENCE, tlv(0xA0, tlv(0x82, tlv(0x82, b"a.test")))),
+        tlv(SEQUENCE, tlv(0xA1, tlv(SEQUENCE, b""))),
+    ],
+)
+def test_constraints_of_another_shape_are_malformed(value: bytes) -> None:
+    with pytest.raises(Malformed):
+        constraints.read(value)
+
+
+def test_the_cost_is_the_number_of_comparisons() -> None:
+    known = limits((A, B, (MAIL, b"c")), ((DNS, b"x"), (URI, b"y")))
+    cases = {DNS: 3, MAIL: 1, URI: 1, ADDRESS: 0}
+    for form, cost in cases.items():
+        assert constraints.cost(known, [(form, b"")]) == cost
+    assert constraints.cost(known, [(form, b"") for form in cases] * 2) == 10
+    assert constraints.cost(known, []) == 0
+
+
+# -- which names a certificate has -----------------------------------------------------------
+
+EMAIL = bytes.fromhex("2a864886f70d010901")
+EXTENSION = extension(SUBJECT_ALT_NAME, tlv(SEQUENCE, tlv(0x82, b"a.test")))
+WITH_MAIL = extension(SUBJECT_ALT_NAME, tlv(SEQUENCE, tlv(0x81, b"a@b") + tlv(0x82, b"a.test")))
+
+
+def test_an_empty_subject_is_no_name() -> None:
+    assert constraints.names_of(directory(), EXTENSION) == [(DNS, b"a.test")]
+    assert constraints.names_of(directory(), b"") == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [
+        (0x16, b"c@d"),
+        (0x0C, b"c@d"),
+        (0x1E, "c@d".encode("utf-16-be")),
+        (0x1C, "c@d".encode("utf-32-be")),
+        (0x04, b"c@d"),  # of no type of text: as it stands
+    ],
+)
+def test_a_subjects_mail_address_counts_where_there_is_no_other(tag: int, text: bytes) -> None:
+    subject = directory(attribute(b"One"), attribute(text, tag, EMAIL))
+    own = (DIRECTORY, subject)
+    assert constraints.names_of(subject, b"") == [(MAIL, b"c@d"), own]
+    assert constraints.names_of(subject, EXTENSION) == [(DNS, b"a.test"), (MAIL, b"c@d"), own]
+    assert constraints.names_of(subject, WITH_MAIL) == [(MAIL, b"a@b"), (DNS, b"a.test"), own]
+
+
+def test_a_mail_address_in_another_alphabet_is_told_in_utf_8() -> None:
+    subject = directory(attribute("\u00f8@d".encode("utf-16-be"), 0x1E, EMAIL))
+    assert constraints.names_of(subject, b"")[0] == (MAIL, "\u00f8@d".encode())
+    broken = directory(attribute(b"\xd8\x00", 0x1E, EMAIL))
+    with pytest.raises(ValueError, match="utf-16-be"):
+        constraints.names_of(broken, b"")
