@@ -128,20 +128,18 @@ class _Search:
         name = child.parts.issuer
         roots = self.store.by_subject.get(name, [])
         found = [(root, True) for root in roots]
-        if len(self.sent) > 1:
-            anchors = {root.der for root in roots}
-            taken = {(step.parts.subject, step.parts.key_info) for step in path}
-            for other in self.sent:
-                if (
-                    other.parts.subject == name
-                    and (name, other.parts.key_info) not in taken
-                    and other.der not in anchors
-                ):
-                    other.study()
-                    found.append((other, False))
-        if len(found) > 1:
-            wanted = child.extensions.authority_key_id
-            found.sort(key=lambda pair: _rank(wanted, pair[0].extensions.key_id))
+        anchors = {root.der for root in roots}
+        taken = {(step.parts.subject, step.parts.key_info) for step in path}
+        for other in self.sent:
+            if (
+                other.parts.subject == name
+                and (name, other.parts.key_info) not in taken
+                and other.der not in anchors
+            ):
+                other.study()
+                found.append((other, False))
+        wanted = child.extensions.authority_key_id
+        found.sort(key=lambda pair: _rank(wanted, pair[0].extensions.key_id))
         return found
 
     def _judge(self, issuer: Certificate, anchor: bool, path: list[Certificate]) -> Refusal | None:
@@ -171,8 +169,8 @@ class _Search:
 
         A self-issued certificate is not judged unless it is the leaf (RFC 5280 section 6.1.3 b).
         """
-        for i in range(1, len(path)):
-            limits = path[i].constraints
+        for i, issuer in enumerate(path):
+            limits = issuer.constraints
             if limits is None:
                 continue
             for step in path[:i]:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from engine import certificates, chains, clientauth, constraints, der, extensions, stores
 from engine.refusals import Refusal
-from tests.engine.chain_maker import NOW, authority, edited, key, leaf, name, with_serial
+from tests.engine.chain_maker import NOW, authority, edited, key, leaf, name, replacing, with_serial
+
+DNS_TWO = x509.DNSName("two.test")
 
 
 @pytest.fixture
@@ -148,6 +150,62 @@ def test_the_likeliest_issuers_fault_is_told():
         chain = [leaf(expired).der, *(one.der for one in order)]
         # The stranger's path is a dead end, which is told only when nothing else went wrong.
         assert chains.verify(chain, load(root), NOW) == Refusal.X509_EXPIRED
+
+
+def test_a_sent_issuer_whose_key_identifier_agrees_is_tried_before_one_whose_differs():
+    root = authority("root")
+    expired = authority("middle", root, before=NOW - 2, after=NOW - 1)
+    other = authority("middle", root, own=key("other"))
+    chain = [leaf(expired).der, other.der, expired.der]
+    assert chains.verify(chain, load(root), NOW) == Refusal.X509_EXPIRED
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_issuer_without_a_key_identifier_stands_between_the_two(first):
+    """It is behind one that agrees, and before one that differs."""
+    expired = authority("same", before=NOW - 2, after=NOW - 1)
+    bare = authority("same", own=key("bare"), key_id=None, ca=False)
+    other = authority("same", own=key("other"))
+    for likelier, less, told in (
+        (expired, bare, Refusal.X509_EXPIRED),
+        (bare, other, Refusal.X509_NOT_CA),
+    ):
+        roots = (likelier, less) if first else (less, likelier)
+        assert chains.verify([leaf(expired).der], load(*roots), NOW) == told
+
+
+def test_a_certificate_behind_a_self_issued_one_is_bound_by_constraints():
+    """RFC 5280 section 6.1.3 (b) spares that one and no other."""
+    root = authority("root", excluded=[x509.DNSName("bad.test")])
+    old = authority("middle", root, own=key("old"), san=[x509.DNSName("bad.test")])
+    new = authority("middle", old, own=key("new"))
+    chain = [leaf(new).der, new.der, old.der]
+    assert chains.verify(chain, load(root), NOW) == Refusal.X509_NAME_CONSTRAINT
+    right = authority("middle", root, own=key("old"))
+    chain = [leaf(new).der, new.der, right.der]
+    assert isinstance(chains.verify(chain, load(root), NOW), chains.Verified)
+
+
+def test_a_mail_address_that_cannot_be_read_is_inside_no_constraint():
+    """The parser takes UTF-8 in an IA5String, which has ASCII alone (RFC 5280 section 4.1.2.6)."""
+    subject = name("device", mail="ab@one.test")
+    replace = replacing(b"\x16\x0bab@one", "\x16\x0b\u00f8@one".encode())
+    for told, limits in ((None, {}), (Refusal.X509_NAME_CONSTRAINT, {"excluded": [DNS_TWO]})):
+        root = authority("root", **limits)
+        answer = chains.verify([edited(leaf(root, subject), root, replace)], load(root), NOW)
+        assert isinstance(answer, chains.Verified) if told is None else answer == told
+
+
+@pytest.mark.parametrize("less", [0, 1])
+def test_as_many_comparisons_as_the_bound_are_made(less, monkeypatch):
+    root = authority("root", permitted=[x509.DNSName("example"), x509.DNSName("test")])
+    own = leaf(root, san=[x509.DNSName("a.example")] * 3)
+    monkeypatch.setattr(constraints, "LIMIT", 6 - less)
+    answer = chains.verify([own.der], load(root), NOW)
+    if less:
+        assert answer == Refusal.X509_CHAIN_TOO_LARGE
+    else:
+        assert isinstance(answer, chains.Verified)
 
 
 def test_an_empty_chain_does_not_parse():

@@ -203,6 +203,8 @@ def test_every_name_must_be_inside_one_permitted_base_and_outside_all_excluded()
         # One of a form that nothing is said about is passed over, and not what follows.
         assert constraints.allows(both, [(MAIL, b"a@c.test"), (DNS, bad)]) is False
     assert constraints.allows(both, [(MAIL, b"a@c.test"), (DNS, b"a.test")]) is True
+    # Whatever it is: of a form that is not processed, or no such name.
+    assert constraints.allows(both, [(8, b"\x2a"), (MAIL, b""), (DNS, b"a.test")]) is True
 
 
 @pytest.mark.parametrize("unread", [(8, b"\x2a"), (DNS, b"\xff"), (DIRECTORY, b"\x31\x00")])
