@@ -136,7 +136,7 @@ def _copy_seeds(run: Run) -> None:
     # that was given may be replaced by what comes of this run.
     for harness in run.options.harnesses:
         if run.options.seeds is not None and (run.options.seeds / harness).is_dir():
-            shutil.copytree(run.options.seeds / harness, run.output.seeds(harness))
+            run.notes += merge.copy_inputs(run.options.seeds / harness, run.output.seeds(harness))
 
 
 def _fly(run: Run, stop: Stop) -> None:

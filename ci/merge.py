@@ -19,6 +19,8 @@ from ci.process import ROOT, Job
 # hangs.
 LIMIT = 300.0
 LIMIT_AN_INPUT = 0.1
+# No harness reads so much: what is longer was never an input of one.
+MOST_BYTES = 1 << 16
 
 
 @dataclass
@@ -68,6 +70,30 @@ class Merge:
 def files(folder: Path) -> list[Path]:
     """The inputs of a folder; none when it is not there."""
     return sorted(f for f in folder.iterdir() if f.is_file()) if folder.is_dir() else []
+
+
+def copy_inputs(source: Path, target: Path) -> list[str]:
+    """Copy the inputs of a folder; what is none, in words, is left where it is."""
+    target.mkdir(parents=True)
+    left = []
+    for path in sorted(source.iterdir()):
+        try:
+            why = _unfit(path)
+            if not why:
+                shutil.copyfile(path, target / path.name)
+        except OSError as error:
+            why = f"it cannot be read: {error.strerror}"
+            (target / path.name).unlink(missing_ok=True)
+        if why:
+            left.append(f"the seed {source.name}/{path.name} is left out: {why}")
+    return left
+
+
+def _unfit(path: Path) -> str:
+    if not path.is_file():
+        return "it is no file"
+    size = path.stat().st_size
+    return f"it has {size:,} bytes" if size > MOST_BYTES else ""
 
 
 def content(file: Path) -> str:

@@ -49,6 +49,22 @@ def test_a_run_that_finds_nothing_leaves_its_new_inputs_minimised(tmp_path):
     assert not out.scratch.exists()
 
 
+def test_what_is_no_input_among_the_further_seeds_is_left_out_and_told(tmp_path):
+    kept = tmp_path / "kept" / "good"
+    kept.mkdir(parents=True)
+    (kept / "fine").write_bytes(b"one more")
+    (kept / "long").write_bytes(bytes(5_000_000))
+    (kept / "folder").mkdir()
+    (kept / "nowhere").symlink_to("no-such-file")
+    (kept / "unread").symlink_to("/proc/self/mem")
+    os.mkfifo(kept / "pipe")
+    data, _, out = go(tmp_path, ["good"], seeds=tmp_path / "kept")
+    assert [file.name for file in out.seeds("good").iterdir()] == ["fine"]
+    left = {note.split("/")[1].split(" ")[0]: note for note in data["notes"] if "left out" in note}
+    assert sorted(left) == ["folder", "long", "nowhere", "pipe", "unread"]
+    assert left["long"] == "the seed good/long is left out: it has 5,000,000 bytes"
+
+
 def test_further_seeds_are_given_to_the_shards_and_merged(tmp_path):
     (tmp_path / "kept" / "good").mkdir(parents=True)
     (tmp_path / "kept" / "good" / "seed").write_bytes(b"kept")
