@@ -27,7 +27,7 @@ class Doubt(Exception):
 
 def replay(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     """The committed inputs. What is wrong with them goes to triage."""
-    rows = _answer(folder / "answer.json", line)
+    rows = _answer(folder / "answer.json", tonight, line, code)
     line.findings = sum(bool(row["wrong"]) for row in rows)
     _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND)
 
@@ -37,8 +37,8 @@ def campaign(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     night = tonight.night
     if not (folder / "summary.json").is_file():
         corpus.salvage(folder, tonight.corpus, HARNESSES)
-        raise Doubt(f"it left no summary; see {line.name}.log")
-    night.campaign = data = _answer(folder / "summary.json", line)
+        raise Doubt(f"it left no summary: {_ended(code, tonight, line)}")
+    night.campaign = data = _answer(folder / "summary.json", tonight, line, code)
     line.findings = len(data["findings"])
     for why in data["untrusted"]:
         night.doubt(f"campaign: {why}")
@@ -53,15 +53,14 @@ def campaign(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
 
 def patch(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     """The new inputs as one patch."""
-    if code:
-        raise Doubt(f"it ended with {code}; see {line.name}.log")
-    said = _answer(folder / "answer.json", line)
+    _expect(code, tonight, line, Exit.CLEAN)
+    said = _answer(folder / "answer.json", tonight, line, code)
     tonight.night.notes += said["notes"]
 
 
 def recordings(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     """Recorded conversations, mutated."""
-    data = _answer(folder / "summary.json", line)
+    data = _answer(folder / "summary.json", tonight, line, code)
     line.findings = len(data["findings"])
     for why in data["untrusted"]:
         tonight.night.doubt(f"recordings: {why}")
@@ -74,13 +73,13 @@ def machine(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     for text in told:
         if text.startswith("the pool's machine: "):
             tonight.night.machine = text.removeprefix("the pool's machine: ")
-    if code == 1:
+    # A Python that is interrupted while it starts ends with 1 too, and names no test.
+    failed = [text for text in told if text.startswith(("FAILED", "ERROR"))]
+    if code == 1 and failed:
         line.findings = 1
-        failed = [text for text in told if text.startswith("FAILED")]
-        message = failed[0] if failed else "a state machine fails"
-        tonight.night.find("machine", message, "\n".join(told[-TAIL:]))
+        tonight.night.find("machine", failed[0], "\n".join(told[-TAIL:]))
     elif code:
-        raise Doubt(f"pytest ended with {code}; see {line.name}.log")
+        raise Doubt(_ended(code, tonight, line))
     elif not tonight.night.machine:
         raise Doubt("the state machine did not say what it did")
 
@@ -89,6 +88,8 @@ def mutate(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     """One slice's mutants: its score against its last one, and who survived."""
     night, name = tonight.night, tonight.slice.name
     path = folder / "results.json"
+    if not path.is_file():
+        raise Doubt(f"it left no results: {_ended(code, tonight, line)}")
     try:
         report = verdicts.read(path)
         settled = ledger.settle(ledger.load(), [r.mutant for r in report.results], report.results)
@@ -128,7 +129,7 @@ def triage(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     night = tonight.night
     if not (folder / "buckets.json").is_file():
         raise Doubt(_ended(code, tonight, line))
-    night.buckets = _answer(folder / "buckets.json", line)
+    night.buckets = _answer(folder / "buckets.json", tonight, line, code)
     for bucket in night.buckets:
         if bucket["state"] in ("new", "expired"):
             line.findings += 1
@@ -247,9 +248,9 @@ def _read(path: Path) -> Any:
         return None
 
 
-def _answer(path: Path, line: Line) -> Any:
+def _answer(path: Path, tonight: Tonight, line: Line, code: int) -> Any:
     """The JSON that a step left."""
     data = _read(path)
     if data is None:
-        raise Doubt(f"it left no {path.name} that can be read; see {line.name}.log")
+        raise Doubt(f"it left no {path.name} that can be read: {_ended(code, tonight, line)}")
     return data

@@ -15,6 +15,7 @@ from ci import nightly
 from ci.exits import Exit, UsageError
 from ci.night import child, conduct, history, state
 from ci.night.conduct import Asked
+from ci.night.plan import STEPS
 from ci.process import ROOT, Stop
 from ci.progress import Progress
 from tests.ci.night_steps import buckets, no_report, step
@@ -73,7 +74,12 @@ def test_a_finding_and_a_new_bucket_are_red_and_the_rest_is_done(tmp_path):
         (step("bad", "sys.exit(7)"), "failed", "it ended with 7"),
         (step("bad", "import os; os.kill(os.getpid(), 9)"), "failed", "it was killed by SIGKILL"),
         (step("bad", needs=("no_such_module",)), "skipped", "no_such_module is not installed"),
-        (step("bad", "import time; time.sleep(60)", grace=-4.8), "cut", "it was cut after"),
+        (
+            # A Python that is asked to end while it starts ends with 1: it found nothing.
+            step("bad", "import time; time.sleep(60)", lambda *_: None, grace=-4.8),
+            "cut",
+            "it was cut after",
+        ),
         (
             step("bad", "import signal, time; signal.signal(2, 1); time.sleep(60)", grace=-4.0),
             "cut",
@@ -126,6 +132,22 @@ def test_what_triage_could_not_read_is_a_doubt_and_the_rest_is_sorted(tmp_path, 
     assert night.untrusted == [
         "triage: it ended with 3: residue: 1 of what was to be read could not be"
     ]
+
+
+def test_a_machine_that_ends_with_1_and_names_no_test_has_found_nothing(tmp_path):
+    judged = next(one.judge for one in STEPS if one.name == "machine")
+    night = go(tmp_path, step("machine", "print('KeyboardInterrupt'); sys.exit(1)", judged))
+    assert night.untrusted == ["machine: it ended with 1: KeyboardInterrupt"]
+    night = go(tmp_path, step("machine", "print('FAILED tests/x.py::y - z'); sys.exit(1)", judged))
+    assert [f["message"] for f in night.findings] == ["FAILED tests/x.py::y - z"]
+
+
+@pytest.mark.parametrize("name", ["replay", "campaign", "patch", "mutate", "recordings", "triage"])
+def test_the_last_words_of_a_step_that_leaves_nothing_are_the_reason(tmp_path, name):
+    judged = next(one.judge for one in STEPS if one.name == name)
+    night = go(tmp_path, step(name, "print('ImportError: no tool'); sys.exit(1)", judged))
+    (line,) = night.steps
+    assert line.state == "failed" and line.why.endswith("it ended with 1: ImportError: no tool")
 
 
 def test_a_disk_that_fills_up_is_told_and_the_state_on_it_stays_whole(tmp_path, monkeypatch):
