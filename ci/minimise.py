@@ -9,14 +9,13 @@ import shlex
 from contextlib import ExitStack
 from pathlib import Path
 
-from ci import right
+from ci import right, triage
 from ci.campaign import positive
 from ci.exits import Exit, Untrusted, UsageError
 from ci.output import shown
 from ci.progress import Line
 from ci.replay import load, read_input
 from ci.shrink import shrink
-from ci.triage import open_store
 from triage.bucket import Bucket
 from triage.minimise import Minimiser, NotReproduced
 from triage.prober import ProbeError, Prober
@@ -46,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a checkout or a git revision that is right, to make a wrong outcome smaller: "
         "here an input must end as FILE does, and there as FILE does there",
     )
-    parser.add_argument("--dir", metavar="DIR", help="the store (default build/triage)")
+    parser.add_argument(
+        "--dir", metavar="DIR", help="the store (default build/triage, then build/nightly/buckets)"
+    )
 
 
 def find_bucket(named: str, folder: str | None) -> tuple[Store, Bucket] | None:
@@ -56,14 +57,20 @@ def find_bucket(named: str, folder: str | None) -> tuple[Store, Bucket] | None:
     """
     if Path(named).exists():
         return None
-    store = open_store(folder)
-    found = [made for name, made in store.buckets.items() if named and name.startswith(named)]
+    folders = [folder] if folder is not None else [str(triage.STORE), str(triage.NIGHTS)]
+    stores = [triage.open_store(one) for one in folders]
+    found = {
+        name: (store, made)
+        for store in reversed(stores)
+        for name, made in store.buckets.items()
+        if named and name.startswith(named)
+    }
     if len(found) > 1:
         raise UsageError(f"{named} begins the ids of {len(found)} buckets")
     if not found:
-        where = shown(store.folder.absolute())
+        where = " or ".join(shown(store.folder.absolute()) for store in stores)
         raise UsageError(f"{named} is neither a file nor a bucket of {where}")
-    return store, found[0]
+    return next(iter(found.values()))
 
 
 def run(args: argparse.Namespace) -> int:

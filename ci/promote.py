@@ -52,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="where it is from, for corpus/provenance.tsv (default: found by fuzzing)",
     )
-    parser.add_argument("--dir", metavar="DIR", help="the store (default build/triage)")
+    parser.add_argument(
+        "--dir", metavar="DIR", help="the store (default build/triage, then build/nightly/buckets)"
+    )
 
 
 def check_outcome(text: str) -> str:

@@ -25,6 +25,8 @@ from triage.sightings import SightingsError, Taken
 from triage.store import Store, StoreError
 
 STORE = BUILD / "triage"
+NIGHTS = BUILD / "nightly" / "buckets"
+"""Where the nights keep theirs. A bucket that is named by its id is looked for in both."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -56,6 +56,7 @@ def here(tmp_path, monkeypatch):
     tiny.install(monkeypatch, tmp_path / "corpus", client=b"e1", plain=b"w")
     monkeypatch.setattr("triage.sightings.KNOWN_HARNESSES", ("tiny",))
     monkeypatch.setattr(triage, "STORE", tmp_path / "store")
+    monkeypatch.setattr(triage, "NIGHTS", tmp_path / "nightly" / "buckets")
     monkeypatch.setattr(Prober, "fixed", False)
     for module in (intake, minimise, promote):
         monkeypatch.setattr(module, "Prober", Prober)
@@ -315,6 +316,16 @@ def test_a_bucket_is_promoted_with_the_outcome_that_was_asked_for(here, capsys):
     assert outcomes.read("tiny")[name].outcome == "tls-decode-error"
     assert main(["replay", "tiny"]) == 1
     assert main(["promote", row["id"], "--outcome", "waiting"]) == 2
+
+
+def test_a_bucket_of_the_nights_is_promoted_by_its_id_alone(here, capsys):
+    main(["triage", "nightly/buckets", "--take", "out", "--json", "rows.json"])
+    (row,) = json.loads((here / "rows.json").read_text())
+    assert main(["promote", row["id"], "--dir", "store", "--outcome", "tls-decode-error"]) == 2
+    assert "neither a file nor a bucket of store" in capsys.readouterr().err
+    assert main(["promote", row["id"], "--outcome", "tls-decode-error"]) == 0
+    assert main(["promote", "nothing"]) == 2
+    assert "bucket of store or nightly/buckets" in capsys.readouterr().err
 
 
 def test_what_is_gone_is_asked_for_too_and_what_was_only_slow_is_not(here, capsys):
