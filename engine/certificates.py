@@ -12,14 +12,13 @@ the same tag: decoding, critical extensions, the signature's algorithm, the key'
 from __future__ import annotations
 
 import warnings
-from typing import Final
+from typing import Any, Final
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, AsymmetricPadding, PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from engine import constraints, der, extensions
@@ -67,7 +66,8 @@ KEY_KINDS: Final = {
     _tlv(der.SEQUENCE, _oid("2b6570")): ED25519,
 }
 
-_Signature = tuple[str, ECDSA | AsymmetricPadding | None, hashes.HashAlgorithm | None]
+# The family of a key, and what its `verify` is given behind the signature and what was signed.
+_Signature = tuple[str, tuple[Any, ...]]
 
 
 def _signatures() -> dict[bytes, _Signature]:
@@ -76,15 +76,15 @@ def _signatures() -> dict[bytes, _Signature]:
     RSA is taken with its parameters absent or NULL (RFC 4055 section 5), and the hashes of
     RSASSA-PSS too (section 2.1); its salt is as long as the digest, as TLS has it.
     """
-    table: dict[bytes, _Signature] = {_tlv(der.SEQUENCE, _oid("2b6570")): (ED25519, None, None)}
+    table: dict[bytes, _Signature] = {_tlv(der.SEQUENCE, _oid("2b6570")): (ED25519, ())}
     mgf1 = _oid("2a864886f70d010108")
     for i, (algorithm, digest) in enumerate(_SHA2):
         ecdsa = _oid("2a8648ce3d0403%02x" % (2 + i))
-        table[_tlv(der.SEQUENCE, ecdsa)] = (P256, ECDSA(algorithm), None)
+        table[_tlv(der.SEQUENCE, ecdsa)] = (P256, (ECDSA(algorithm),))
         pkcs1 = _oid("2a864886f70d0101%02x" % (11 + i))
         pss = PSS(MGF1(algorithm), algorithm.digest_size)
         for null in (b"", _NULL):
-            table[_tlv(der.SEQUENCE, pkcs1, null)] = (RSA, PKCS1v15(), algorithm)
+            table[_tlv(der.SEQUENCE, pkcs1, null)] = (RSA, (PKCS1v15(), algorithm))
             for other in (b"", _NULL):
                 parameters = _tlv(
                     der.SEQUENCE,
@@ -93,7 +93,7 @@ def _signatures() -> dict[bytes, _Signature]:
                     _tlv(0xA2, _tlv(der.INTEGER, bytes([algorithm.digest_size]))),
                 )
                 oid = _oid("2a864886f70d01010a")
-                table[_tlv(der.SEQUENCE, oid, parameters)] = (RSA, pss, algorithm)
+                table[_tlv(der.SEQUENCE, oid, parameters)] = (RSA, (pss, algorithm))
     return table
 
 
@@ -158,23 +158,14 @@ class Certificate:
         return Refusal.X509_EXPIRED if now > self.not_after else None
 
     def signed_by(self, issuer: Certificate) -> bool:
-        """Whether the issuer's key verifies the signature on this certificate."""
-        _, scheme, algorithm = SIGNATURES[self.parts.algorithm]
-        signature, tbs, key = self.parts.signature, self.parts.tbs, issuer.key
+        """Whether the issuer's key, which fits, verifies the signature on this certificate."""
+        _, how = SIGNATURES[self.parts.algorithm]
+        assert issuer.key is not None
         try:
-            if isinstance(key, EllipticCurvePublicKey) and isinstance(scheme, ECDSA):
-                key.verify(signature, tbs, scheme)
-            elif isinstance(key, RSAPublicKey) and isinstance(scheme, AsymmetricPadding):
-                assert algorithm is not None
-                key.verify(signature, tbs, scheme, algorithm)
-            elif isinstance(key, Ed25519PublicKey) and scheme is None:
-                key.verify(signature, tbs)
-            else:
-                return False
-        except InvalidSignature:
-            return False
+            issuer.key.verify(self.parts.signature, self.parts.tbs, *how)
         except Exception:
-            # A key that parses but that the library cannot compute with, an even modulus say.
+            # It is not the key's; or the library cannot compute with the key, of an even modulus
+            # say.
             return False
         return True
 
@@ -207,7 +198,8 @@ class Certificate:
         self.extensions = found
         if found.constrained:
             limits = der.extension(raw, der.NAME_CONSTRAINTS)
-            self.constraints = constraints.read(limits or b"")
+            assert limits is not None
+            self.constraints = constraints.read(limits)
         return Refusal.X509_CRITICAL_EXTENSION if found.unknown else None
 
     def _key(self, anchor: bool) -> Refusal | None:
@@ -230,8 +222,8 @@ class Certificate:
                 or exponent % 2 == 0
             ):
                 return Refusal.X509_KEY_SIZE
-        elif not isinstance(key, EllipticCurvePublicKey | Ed25519PublicKey):
-            return Refusal.X509_DECODE
+        else:
+            assert isinstance(key, EllipticCurvePublicKey | Ed25519PublicKey)
         self.key = key
         self.kind = kind
         return None
