@@ -288,11 +288,9 @@ class Engine(Configuration, Readings, Peers):
         if area is None:
             return 0
         try:
-            taken = queue_application_data(area, view)
+            return queue_application_data(area, view)
         except BaseException as bug:
             self._broke(slot, area, False, bug)
-        self._pool.settle(slot, area)
-        return taken
 
     def recv(self, slot: int, out: bytearray | memoryview) -> int:
         """Move received plaintext into `out`.
