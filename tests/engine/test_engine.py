@@ -133,9 +133,10 @@ def test_a_buffer_to_fill_must_be_writable_and_not_empty(name: str, waits: bool)
     if waits:
         pair.feed(pair.client.send(b"x"))
         pair.engine.send(SLOT, b"y")
-    for out in (bytes(9), memoryview(bytes(90))):
-        with pytest.raises(TypeError):
-            getattr(pair.engine, name)(SLOT, out)
+    with pytest.raises(TypeError, match=r"^a writable buffer is needed$"):
+        getattr(pair.engine, name)(SLOT, bytes(90))
+    with pytest.raises(TypeError):
+        getattr(pair.engine, name)(SLOT, memoryview(bytes(90)))
     for out in (bytearray(), memoryview(bytearray())):
         with pytest.raises(ValueError, match=r"^a buffer of at least one byte is needed$"):
             getattr(pair.engine, name)(SLOT, out)
@@ -163,6 +164,15 @@ def test_no_view_and_no_header_is_made_that_is_not_needed(
     assert pair.engine.take(SLOT, room) == size + OVERHEAD
     long = ["_readable"] if len(wire) >= SHORT else []
     assert made == long + (["protected_header"] if size >= SHORT else [])
+
+
+def test_only_another_shape_than_bytes_in_a_row_is_made_flat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grid = memoryview(b"abcdef").cast("B", (2, 3))
+    assert bytes(engine._readable(grid)) == b"abcdef" and engine._readable(grid).ndim == 1
+    monkeypatch.setattr(engine, "_flat", None)
+    assert engine._readable(b"abc") == b"abc"
 
 
 # -- half of it ------------------------------------------------------------------------------
@@ -307,6 +317,49 @@ def test_before_the_handshake_is_complete_there_is_nothing_to_finish() -> None:
     made.serve(SLOT, NOW_MS)
     assert made.finish(SLOT) is False
     assert made.take(SLOT, bytearray(9)) == 0
+
+
+# -- the end ---------------------------------------------------------------------------------
+
+
+def test_what_waits_when_the_transport_ends_is_received_and_then_the_failure() -> None:
+    """A stream without its close_notify was cut (RFC 8446 section 6.1)."""
+    pair = resting()
+    pair.feed(pair.client.send(b"the last"))
+    pair.engine.eof(SLOT)
+    assert pair.recv() == b"the last"
+    assert pair.engine.recv(SLOT, bytearray(9)) == FAILED
+    assert pair.engine.areas_resting() == 0 and not pair.engine.holds_area(SLOT)
+    assert pair.engine.failure(SLOT) == "tls-peer-closed"
+
+
+def test_handshakes_are_counted_until_they_are_dropped() -> None:
+    made = made_engine(4, 4)
+    for slot in range(3):
+        made.serve(slot, NOW_MS)
+    for left in (2, 1, 0):
+        made.drop(left)
+        assert made.handshakes_in_progress() == left
+
+
+def test_closing_wipes_identities_ticket_keys_and_the_generator() -> None:
+    made = made_engine()
+    server, drbg = made._server, made._drbg
+    server.resumption.ring.set_keys([b"k" * 32], NOW_MS)
+    assert drbg is not None and len(drbg.draw(1)) == 1
+    made.close()
+    assert made._open is False
+    assert len(server.identities) == 0
+    assert server.resumption.ring.current() is None
+    with pytest.raises(ValueError, match="wiped"):
+        drbg.draw(1)
+
+
+def test_an_engine_that_was_never_seeded_closes() -> None:
+    made = Engine.server(1)
+    made.close()
+    with pytest.raises(ValueError, match="closed"):
+        made.areas()
 
 
 # -- something of ours breaks ----------------------------------------------------------------
