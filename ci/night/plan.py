@@ -115,12 +115,17 @@ def _mutate(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
     return [*argv, "--json", str(folder / "results.json")]
 
 
+# Where nothing new was found nothing is made smaller, and this costs no time; what was found is
+# worth being late for.
+MINIMISE = 60
+
+
 def _triage(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
     argv = _residue("triage", str(tonight.root / "buckets"))
     for path in judge.takes(tonight.night):
         argv += ["--take", str(path)]
     if not tonight.hurried:
-        argv += ["--minimise", str(max(1, int(seconds))), "--replay"]
+        argv += ["--minimise", str(max(MINIMISE, int(seconds))), "--replay"]
     return [*argv, "--json", str(folder / "buckets.json")]
 
 

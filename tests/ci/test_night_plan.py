@@ -7,6 +7,8 @@ import pytest
 from ci.command import COMMANDS
 from ci.night import judge, plan, slices
 from ci.night.plan import STEPS
+from ci.night.state import Night
+from ci.night.tonight import Tonight
 from ci.night.weights import MOST, longest_ago, weights
 from ci.process import ROOT
 from ci.schedule import WEIGHTS
@@ -99,6 +101,14 @@ def test_a_file_of_tables_alone_has_no_slice(tmp_path):
 def test_the_steps_have_the_interpreter_of_the_night_and_names_of_their_own():
     assert len({one.name for one in STEPS}) == len(STEPS)
     assert "nightly" in COMMANDS
+
+
+@pytest.mark.parametrize("share, asked", [(5.0, "60"), (90.0, "90")])
+def test_what_was_found_has_a_minute_to_be_made_small_in_the_shortest_night(tmp_path, share, asked):
+    night = Night(tmp_path / "nights" / "one", "", 1.0, "", [])
+    (triage,) = (one for one in STEPS if one.name == "triage")
+    argv = triage.argv(Tonight(tmp_path, night, 1), tmp_path, share)
+    assert argv[argv.index("--minimise") + 1] == asked
 
 
 def test_the_last_score_of_a_slice_is_that_of_the_last_night_that_judged_it_whole():
