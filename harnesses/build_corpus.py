@@ -3,7 +3,8 @@
     python -m harnesses.build_corpus
 
 Files that are not handmade (real clients' flights, what a campaign found) stay as they are.
-Outcomes of handmade inputs come from the case, where they were written by hand; nothing is run.
+Outcomes of handmade inputs, and their reasons, come from the case, where they were written by hand;
+nothing is run.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def main() -> None:
             sources.pop(f"{name}/{stale}", None)
         for file, case in made.get(name, {}).items():
             (folder / file).write_bytes(case.data)
-            kept[file] = Outcome(case.outcome, table.get(file, Outcome("")).reason)
+            kept[file] = Outcome(case.outcome, case.reason)
             sources[f"{name}/{file}"] = f"made by harnesses.build_corpus: {case.what}"
         outcomes.write(name, kept)
     provenance.write(sources)

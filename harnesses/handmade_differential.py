@@ -11,7 +11,7 @@ from peers.liar import hello as build
 from peers.liar.hello import Hello
 from peers.liar.record import record
 
-from . import handmade_flights, handmade_hello, handmade_server
+from . import handmade_flights, handmade_hello, handmade_server, handmade_states
 from .handmade_hello import P521, Case, chosen, plain, psk, without
 from .hello import hello_records
 from .script import NO_AES, Call, parse
@@ -32,6 +32,8 @@ def cases() -> dict[str, Case]:
     whole = {
         **handmade_server.clear(),
         **handmade_server.retries(),
+        **handmade_states.before_keys(),
+        **handmade_states.second_hellos(),
         **handmade_flights.resumptions(),
     }
     for name, case in whole.items():

@@ -29,11 +29,13 @@ P384_KEY = (c.P384, make_share(c.P384, SECRET).public)
 
 
 class Case(NamedTuple):
-    """One input: its bytes, the outcome it must have, and what it is there for."""
+    """One input: its bytes, the outcome it must have, what it is there for, and why it ends so
+    where that surprises."""
 
     data: bytes
     outcome: str
     what: str
+    reason: str = ""
 
 
 GREASE = 0x1A1A

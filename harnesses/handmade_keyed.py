@@ -206,7 +206,47 @@ def afterwards() -> dict[str, Case]:
     }
 
 
+def states() -> dict[str, Case]:
+    """What each state behind the encryption refuses: one fault and one state an input."""
+    canceled = item(c.ALERT, b"\1\x5a" * 33, cut=2)
+    over = item(c.APPLICATION_DATA, b"", pad=PADDING.index(16_385))
+    faults: dict[str, tuple[str, str, tuple[Item, ...]]] = {
+        "inner-zeros": (UNEXPECTED, "no type", (item(Kind.INNER, bytes(30)),)),
+        "padding-over": ("tls-record-overflow", "2^14 + 2 bytes inside", (over,)),
+        "wrong-key": ("tls-bad-record-mac", "another key", (item(Kind.SKIP_KEY), FINISHED)),
+        "clear": (UNEXPECTED, "in the clear", (item(Kind.CLEAR, b"\x14", c.HANDSHAKE),)),
+        "ccs-value": (UNEXPECTED, "not 1", (item(Kind.CLEAR, b"\2", c.CHANGE_CIPHER_SPEC),)),
+        "alert": ("tls-alert", "bad_certificate", (item(c.ALERT, b"\2\x2a"),)),
+        "alert-empty": (UNEXPECTED, "an alert of nothing", (item(c.ALERT),)),
+        "alert-short": (DECODE, "an alert of one byte", (item(c.ALERT, b"\2"),)),
+        "canceled-33": ("tls-too-many-messages", "33 times user_canceled", (canceled,)),
+        "hello": (UNEXPECTED, "a ClientHello", (item(22, message(c.CLIENT_HELLO, bytes(40))),)),
+        "update": (UNEXPECTED, "a KeyUpdate", (item(Kind.UPDATE, b"\0"),)),
+        "end-of-early": (UNEXPECTED, "EndOfEarlyData", (item(22, message(5, b"")),)),
+        "ticket": (UNEXPECTED, "a server's message", (item(22, message(4, bytes(13))),)),
+        "verify": (UNEXPECTED, "a CertificateVerify", (item(Kind.VERIFY),)),
+        "eof": ("tls-peer-closed", "the transport ends", (item(Kind.CALL, cut=2),)),
+    }
+    wrong = ["inner-zeros", "padding-over", "wrong-key", "clear", "ccs-value", "alert"]
+    wrong += ["alert-empty", "alert-short", "canceled-33", "hello", "update", "end-of-early", "eof"]
+    # Of the later states, what no other input shows.
+    finished = ["padding-over", "canceled-33", "hello", "verify", "end-of-early"]
+    table: tuple[tuple[str, int, tuple[Item, ...], list[str]], ...] = (
+        ("due-certificate", REQUIRED, (), wrong),
+        ("due-verify", REQUIRED, (item(Kind.CERTIFICATE),), wrong),
+        ("due-finished", 0, (), finished),
+        ("after", ESTABLISHED, (), ["alert-empty", "canceled-33", "ticket"]),
+    )
+    return {
+        f"{state}-{name}": Case(
+            build(settings, *before, *faults[name][2]), faults[name][0], faults[name][1]
+        )
+        for state, settings, before, names in table
+        for name in names
+    }
+
+
 def cases() -> dict[str, Case]:
     """Every handmade input by its file's name."""
-    parts = {**flights(), **afterwards()}
+    parts = {**flights(), **afterwards(), **states()}
     return {f"handmade-{name}": case for name, case in parts.items()}

@@ -17,7 +17,7 @@ from peers.liar.hello import Hello
 from peers.liar.record import record
 from peers.liar.wire import message
 
-from . import handmade_flights, handmade_hello
+from . import handmade_flights, handmade_hello, handmade_states
 from .handmade_hello import AES_256, CHACHA, Case, plain
 from .hello import hello_records
 from .script import (
@@ -402,6 +402,7 @@ def cases() -> dict[str, Case]:
         retries(),
         established(),
         handmade_flights.cases(),
+        handmade_states.cases(),
     )
     found: dict[str, Case] = {}
     for group in groups:

@@ -55,28 +55,36 @@ from harnesses import HARNESSES, outcomes
 watch = Watch()
 watch.install()
 found, stopped = {}, []
+# Of the two that are slow and hold few cells, the inputs that do, and some.
+SOME = {"pool": "handmade-store-*", "differential": "handmade-retry-*"}
 for name in HARNESSES:
     run = importlib.import_module(f"harnesses.{name}").run
-    for file in outcomes.inputs(name)[::5]:
+    for file in outcomes.inputs(name):
+        if not file.match(SOME.get(name, "*")):
+            continue
         outcome, cells = watch.of(run, file.read_bytes())
         if outcome is None:
             stopped.append(file.name)
         if name == "hello":
             cells = cells | watch.parsed(outcome)
-        for cell in cells:
-            found.setdefault(name, []).append(cell)
+        found.setdefault(name, set()).update(cells)
+found = {name: sorted(cells) for name, cells in found.items()}
 print(json.dumps([found, stopped]))
 """
 
 
-def test_what_committed_inputs_reach_is_possible_and_the_watch_disturbs_no_oracle():
+def test_committed_inputs_reach_all_that_is_possible_and_the_watch_disturbs_no_oracle():
+    """No cell is empty: one that becomes possible needs an input (`harnesses/handmade_states.py`,
+    `harnesses/handmade_keyed.py`)."""
     done = subprocess.run(
         [sys.executable, "-c", RUN], check=True, timeout=100, cwd=ROOT, capture_output=True
     )
     found, stopped = json.loads(done.stdout)
     assert stopped == []
     reached = {name: {tuple(cell) for cell in cells} for name, cells in found.items()}
-    assert set().union(*reached.values()) <= set(CELLS)
+    everything = set().union(*reached.values())
+    assert sorted(everything - set(CELLS)) == []
+    assert sorted(set(CELLS) - everything) == []
     # One of each way in which a refusal is seen: the parser's answer, a handler called alone, a
     # record's header, a message of the handshake, an alert, a record that does not open.
     assert (possible.START, possible.HELLO, "tls-server-client-hello-format") in reached["hello"]

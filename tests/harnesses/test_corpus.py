@@ -70,8 +70,8 @@ def test_the_handmade_inputs_are_what_their_builder_makes(name: str) -> None:
     }
     assert committed == {file: case.data for file, case in made.items()}
     table = outcomes.read(name)
-    assert {file: table[file].outcome for file in made} == {
-        file: case.outcome for file, case in made.items()
+    assert {file: table[file] for file in made} == {
+        file: Outcome(case.outcome, case.reason) for file, case in made.items()
     }
 
 
