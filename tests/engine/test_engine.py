@@ -94,6 +94,10 @@ def test_what_is_sent_and_taken_in_views_of_another_item_is_the_same(item: str) 
     assert pair.engine.take(SLOT, memoryview(out).cast(item)) == 20 + OVERHEAD
     pair.client.read(bytes(out[: 20 + OVERHEAD]))
     assert bytes(pair.client.received) == b"an answer of 20 byte"
+    assert pair.engine.send(SLOT, b"again") == 5
+    assert pair.engine.take(SLOT, memoryview(out).cast(item)) == 5 + OVERHEAD
+    pair.client.read(bytes(out[: 5 + OVERHEAD]))
+    assert bytes(pair.client.received) == b"an answer of 20 byteagain"
     pair.feed(pair.client.send(b"8 bytes!"))
     assert pair.engine.recv(SLOT, memoryview(out).cast(item)) == 8
     assert out[:8] == b"8 bytes!"

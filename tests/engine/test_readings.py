@@ -11,6 +11,7 @@ from engine.layout import ENTROPY, ENTROPY_END
 from engine.peers import Peers
 from engine.readings import Readings
 from engine.ticket_keys import LATEST_MS
+from peers.liar import Client
 from peers.liar.identities import NOW_MS
 from tests.engine.mutual_pairs import client, device, mutual
 from tests.engine.pairs import Pair, engine
@@ -98,3 +99,21 @@ def test_serve_draws_what_a_connection_needs_and_no_byte_more() -> None:
     block = made._pool.block(0)
     assert all(any(block[at : at + 16]) for at in range(ENTROPY, ENTROPY_END - 16, 16))
     assert not any(block[ENTROPY_END : ENTROPY_END + 64])
+
+
+@pytest.mark.parametrize("description", [0, 40, 255])
+def test_the_alert_of_the_peer_is_told_as_it_came(description: int) -> None:
+    pair = Pair(engine())
+    assert pair.engine.alert_received(0) is None
+    pair.feed(b"\x15\x03\x03\x00\x02\x02" + bytes([description]))
+    assert pair.engine.alert_received(0) == description
+
+
+def test_what_was_asked_for_again_is_not_answered_yet() -> None:
+    """The suite and the group of a HelloRetryRequest are known, and not yet the connection's."""
+    pair = Pair(engine(), client=Client(b"again", now_ms=NOW_MS, groups=(29, 23), shares=()))
+    pair.answer(pair.client.hello())
+    assert pair.client.state == "retry"
+    assert pair.engine.group(0) == pair.engine.suite(0) == 0
+    pair.answer(pair.client.hello())
+    assert pair.engine.group(0) == 29 and pair.engine.suite(0)
