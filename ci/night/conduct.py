@@ -25,6 +25,7 @@ from ci.process import ROOT, Stop
 from ci.progress import TERMINAL_EVERY, Progress, clock, stamp
 from harnesses import HARNESSES
 
+INTERRUPTED = "interrupted"
 # Signals after which nothing more is done; the night is then taken up by the next.
 LEAVES_ALL = 2
 # A kill between two of these costs so much of what is known of the time that was spent.
@@ -140,7 +141,7 @@ def _take_up(asked: Asked, progress: Progress) -> Tonight | None:
     last.resumed += 1
     last.interrupted = False
     last.takes += left
-    if last.at:
+    if _begin_again(last) or last.at:
         # What was left of the step at hand is taken over; it begins again in a new folder.
         _salvage(asked, last, progress)
         last.at = ""
@@ -150,6 +151,16 @@ def _take_up(asked: Asked, progress: Progress) -> Tonight | None:
         f"{last.minutes:g} min are left"
     )
     return _ready(asked, last, progress)
+
+
+def _begin_again(night: Night) -> bool:
+    """Have what a signal cut or left out done after all; whether there was any."""
+    again = [line for line in night.steps if line.why == INTERRUPTED]
+    for line in again:
+        line.state, line.why, line.findings = WAITING, "", 0
+    if any(line.name == "triage" for line in again):
+        night.findings = [one for one in night.findings if one["rule"] != "untriaged"]
+    return bool(again)
 
 
 def _salvage(asked: Asked, night: Night, progress: Progress) -> None:
@@ -189,7 +200,7 @@ def _do(tonight: Tonight, step: Step, todo: Sequence[Step], stop: Stop, progress
     head = f"{number}/{len(night.steps)} {step.name}"
     missing = [name for name in step.needs if importlib.util.find_spec(name) is None]
     if stop and not step.always:
-        line.state, line.why = SKIPPED, "interrupted"
+        line.state, line.why = SKIPPED, INTERRUPTED
     elif missing:
         line.state, line.why = SKIPPED, f"{', '.join(missing)} is not installed"
         night.doubt(f"{step.name}: {line.why}")
@@ -284,7 +295,7 @@ def _settle(
     line.state, line.why = DONE, ""
     if ended.cut:
         line.state = CUT
-        line.why = "interrupted" if stopped else f"it was cut after {clock(ended.seconds)}"
+        line.why = INTERRUPTED if stopped else f"it was cut after {clock(ended.seconds)}"
     elif ended.code is None:
         line.state, line.why = FAILED, ended.why
     elif ended.code < 0:

@@ -221,6 +221,17 @@ def test_after_the_second_signal_the_night_is_left_for_the_next(tmp_path):
     assert [line.state for line in again.steps] == ["done"] * 3
 
 
+def test_what_two_signals_cut_or_left_out_is_done_by_whoever_takes_the_night_up(tmp_path):
+    stop = Signalled(2)
+    night = go(tmp_path, step("one", judged=stop.take), step("two"), buckets(), stop=stop)
+    for line, became in zip(night.steps, ("cut", "skipped", "done"), strict=True):
+        line.state, line.why = became, "" if became == "done" else "interrupted"
+    night.save()
+    again = go(tmp_path, step("one"), step("two", "sys.exit(1)"), buckets())
+    assert again.name == night.name and again.resumed == 1 and again.verdict == Exit.FOUND
+    assert [line.state for line in again.steps] == ["done"] * 3
+
+
 # A night in a process of its own, to be killed: the step "two" never ends the first time.
 RUN = """
 import sys, os
