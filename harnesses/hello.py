@@ -55,7 +55,9 @@ def answer(body: bytes) -> tuple[Refusal | Choice, ClientHello | None]:
     try:
         hello = parse(body)
         choice = choose(hello, POLICY)
-        if hello.identities is not None:
+        # Asked once there is an answer to sign: a retry signs nothing, and its second hello may
+        # offer a ticket that is taken (SPEC 1.3).
+        if hello.identities is not None and choice.share is not None:
             require_scheme(hello)
     except HelloFault as fault:
         return fault.refusal, hello
