@@ -28,6 +28,7 @@ from engine.layout import (
     OUT_RESERVE,
     READ_IV,
     READ_KEY,
+    READ_SECRET,
     RECEIVED,
     RUN,
     SCRATCH,
@@ -37,6 +38,7 @@ from engine.layout import (
     WAIT_FINISHED,
     WRITE_IV,
     WRITE_KEY,
+    WRITE_SECRET,
     WRITE_SEQ,
 )
 from engine.pool import Area
@@ -111,6 +113,20 @@ def test_a_new_key_is_ready_in_either_direction(code: int) -> None:
     area = keyed(code)
     assert area.opener is not None and area.sealer is not None
     assert area.bytes[READ_KEY : READ_KEY + 16] != area.bytes[WRITE_KEY : WRITE_KEY + 16]
+
+
+@pytest.mark.parametrize("code", SUITE_CODES)
+def test_the_next_secret_follows_from_the_whole_one_and_nothing_behind_it(code: int) -> None:
+    area = keyed(code)
+    suite = SUITES[code]
+    for at, update in (
+        (READ_SECRET, records.update_read_key),
+        (WRITE_SECRET, records.send_key_update),
+    ):
+        before = bytes(area.bytes[at : at + suite.hash.size])
+        update(area)
+        after = bytes(area.bytes[at : at + suite.hash.size])
+        assert after == suite.hash.next_secret(before) != before
 
 
 def test_keys_are_loaded_once_and_by_whoever_needs_them_first(
