@@ -32,14 +32,14 @@ def compare(data: bytes) -> tuple[str, expected.Row | None]:
     """The engine's outcome, and the row that expects OpenSSL's to be another, if it is."""
     outcome, ours = _ours(data)
     theirs = openssl.answer(data)
-    if ours.word() == theirs.word():
+    said, answered = ours.word(theirs), theirs.word(ours)
+    if said == answered:
         return outcome, None
-    said = outcome if ours.refused else ours.word()
-    row = expected.find(said, theirs)
+    if ours.refused and said != "retry":
+        said = outcome
+    row = expected.find(data, said, answered, theirs.reason)
     if row is None:
-        raise Broken(
-            "differential", f"the engine says {said}, OpenSSL {theirs.word()} {theirs.reason}"
-        )
+        raise Broken("differential", f"the engine says {said}, OpenSSL {answered} {theirs.reason}")
     return outcome, row
 
 

@@ -17,6 +17,9 @@ from .hello import hello_records
 from .script import NO_AES, Call, parse
 
 RSA_PKCS1_SHA256 = 0x0401
+CCS = record(c.CHANGE_CIPHER_SPEC, b"\1")
+RETRIED = chosen(retried="yes")
+UNEXPECTED = "tls-unexpected-message"
 SPOILT = b"\0"
 """The body of an extension that no list can have."""
 
@@ -77,13 +80,18 @@ def _own() -> tuple[tuple[str, bytes, str, str], ...]:
     fewer = plain()
     fewer.suites = [c.TLS_AES_128_GCM_SHA256]
     canceled = record(c.ALERT, b"\1\x5a")
+    empty = record(c.HANDSHAKE, b"")
+    nothing = record(c.CHANGE_CIPHER_SPEC, b"")
+    second = plain().message()
+    broken = record(c.HANDSHAKE, second[:9]) + CCS + record(c.HANDSHAKE, second[9:])
+    again = _sent(plain())
     return (
         ("authorities", _sent(plain(c.EXT_CERTIFICATE_AUTHORITIES, SPOILT)), chosen(), "not read"),
         ("sigalgs-cert", _sent(named), chosen(), "no certificate of ours fits"),
         ("sigalgs-late", _sent(late), "waiting retried=yes", "judged after the tickets"),
         ("legacy-version", _sent(old), chosen(), "before SSL 3.0"),
         ("group-p521", _sent(other), "tls-server-group", "a group that OpenSSL has"),
-        ("retry-suites", first + _sent(fewer), chosen(retried="yes"), "other suites are gone"),
+        ("retry-suites", first + _sent(fewer), RETRIED, "other suites are gone"),
         (
             "retry-groups",
             first + _sent(without(c.EXT_SUPPORTED_GROUPS)),
@@ -91,6 +99,12 @@ def _own() -> tuple[tuple[str, bytes, str, str], ...]:
             "no supported_groups in the second hello",
         ),
         ("canceled-only", canceled, "waiting", "and nothing follows"),
+        ("canceled-six", first + canceled * 6 + again, RETRIED, "OpenSSL takes five"),
+        ("empty-first", empty + again, UNEXPECTED, "an empty record before the hello"),
+        ("empty-ccs", nothing + again, UNEXPECTED, "an empty change_cipher_spec"),
+        ("empty-retry", empty + first + again, UNEXPECTED, "where OpenSSL asks for a retry"),
+        ("interleaved", first + broken, UNEXPECTED, "between the fragments of the second hello"),
+        ("sigalgs-late-two", _sent(late) + again, RETRIED, "and a second hello"),
     )
 
 

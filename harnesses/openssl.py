@@ -30,13 +30,18 @@ class Answer(NamedTuple):
     alert: int | None = None
     reason: str = ""
 
-    def word(self) -> str:
-        """The answer as the table of expected differences writes it."""
+    def word(self, other: Answer) -> str:
+        """The answer as the table of expected differences writes it, beside what the other said.
+
+        One that asked for a retry and the other did not have parted there: what it says later is
+        to a hello that the other was never asked for.
+        """
+        if self.retried and not other.retried:
+            return "retry"
         if self.refused:
             return "silence" if self.alert is None else f"alert {self.alert}"
-        if self.flight:
-            return "retry, flight" if self.retried else "flight"
-        return "retry" if self.retried else "waiting"
+        end = "flight" if self.flight else "waiting"
+        return f"retry, {end}" if self.retried else end
 
 
 def read(output: bytes, failed: bool, reason: str = "") -> Answer:
