@@ -111,6 +111,15 @@ def ends() -> dict[str, Case]:
             ],
         ),
         (
+            "corrupt-twice",
+            BAD_MAC,
+            "the same byte again: it is not made whole",
+            [
+                op("data", 0, size(300)), op("corrupt", 0, 128), op("corrupt", 0, 128),
+                *ops(0, "feed", "take", "recv", "look"),
+            ],
+        ),
+        (
             "corrupt-cut",
             BAD_MAC,
             "of a record in two pieces",

@@ -101,12 +101,15 @@ class Line:
             self.leaf = client.credential.chain[0]
 
     def corrupt(self, argument: int) -> None:
-        """Flip a bit of what is said and not taken."""
+        """Flip a bit of what is said and not taken, in a record that is not spoilt already: the
+        same bit flipped again would make it whole."""
         if not self.wire:
             return
         at = self.taken + argument * len(self.wire) // 256
-        self.wire[at - self.taken] ^= 0x10
         end = next(bound for bound in self.bounds if bound > at)
+        if any(mark.end == end and mark.effect == "failed" for mark in self.marks):
+            return
+        self.wire[at - self.taken] ^= 0x10
         starts = [self.taken, *(bound for bound in self.bounds if bound <= at)]
         start = starts[-1]
         whole = start > self.taken or self._at_boundary
