@@ -173,8 +173,8 @@ def main(argv: list[str]) -> None:
     name = argv[0]
     instrument(name)
     harness = importlib.import_module(f"harnesses.{name}")
-    program = f"{sys.executable} -m harnesses.run {name}"
-    fuzz(name, harness.run, arguments(program, argv[1:], harness.MAX_LEN))
+    again = shlex.join([sys.executable, "-m", "harnesses.run", name])
+    fuzz(name, harness.run, arguments(again, argv[1:], harness.MAX_LEN))
 
 
 def _write(path: Path, data: bytes) -> None:

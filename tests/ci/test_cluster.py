@@ -1,8 +1,10 @@
 """What goes to a cluster and comes back, without one: archives, versions, a shard's process."""
 
+import io
 import os
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -83,10 +85,34 @@ def test_an_archive_is_laid_down_once_and_not_when_it_is_another(tmp_path):
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_an_archive_cannot_reach_out_of_its_folder(tmp_path):
-    with pytest.raises(Exception, match="outside"):
-        errand.unpack(tree.pack([("../out", FAKE)]), tmp_path / "in")
+@pytest.mark.parametrize("name", ["../out", "a/../../out", "{}/out"])
+def test_an_archive_cannot_reach_out_of_its_folder(tmp_path, name):
+    with pytest.raises(ValueError, match="outside"):
+        errand.unpack(tree.pack([(name.format(tmp_path), FAKE)]), tmp_path / "in")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+def test_an_archive_has_plain_files_alone(tmp_path, kind):
+    """A link would take the next entry out of the folder by its own, harmless name."""
+    body = io.BytesIO()
+    with tarfile.open(fileobj=body, mode="w:gz") as archive:
+        link = tarfile.TarInfo("a")
+        link.type, link.linkname = kind, ".."
+        archive.addfile(link)
+        archive.addfile(tarfile.TarInfo("a/out"))
+    with pytest.raises(ValueError, match="no plain file"):
+        errand.unpack(body.getvalue(), tmp_path / "in")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_archive_has_each_name_once(tmp_path):
+    body = io.BytesIO()
+    with tarfile.open(fileobj=body, mode="w:gz") as archive:
+        for _ in range(2):
+            archive.addfile(tarfile.TarInfo("a"))
+    with pytest.raises(FileExistsError):
+        errand.unpack(body.getvalue(), tmp_path / "in")
 
 
 def test_a_worker_needs_the_standard_library_and_dask_alone():

@@ -29,6 +29,11 @@ echo "$name $*" >> "$OUT/../compiled"
 printf '#!/bin/sh\\nexec "%s" "%s" "$@"\\n' "$PYTHON" "$target" > "$OUT/$name"
 chmod +x "$OUT/$name"
 """
+# This interpreter under the name that the build calls. No link: an interpreter that is called by
+# one outside of its virtual environment has the packages of the machine and not of this.
+INTERPRETER = """#!/bin/sh
+exec "$PYTHON" "$@"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +43,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("src", "out", "bin"):
         (base / name).mkdir()
     (base / "src" / "residue").symlink_to(ROOT)
-    (base / "bin" / "compile_python_fuzzer").write_text(COMPILE)
-    (base / "bin" / "compile_python_fuzzer").chmod(0o755)
-    (base / "bin" / "python3").symlink_to(sys.executable)
+    for name, text in (("compile_python_fuzzer", COMPILE), ("python3", INTERPRETER)):
+        (base / "bin" / name).write_text(text)
+        (base / "bin" / name).chmod(0o755)
     done = subprocess.run(
         [ROOT / ".clusterfuzzlite" / "build.sh"],
         env=environment(base / "bin", SRC=str(base / "src"), OUT=str(base / "out")),

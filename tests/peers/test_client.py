@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+
 import pytest
 
 from peers.liar import Client, ServerFault, codes, connect, identities
@@ -30,7 +32,11 @@ def test_every_suite_and_group_is_spoken(suite: int, group: int) -> None:
 @pytest.mark.parametrize("curve, group", [("prime256v1", 23), ("secp384r1", 24), ("X25519", 29)])
 def test_a_retry_is_answered_with_the_share_asked_for(curve: str, group: int) -> None:
     shares = [g for g in (29, 23) if g != group][:1]
-    client = honest(OpenSSL(server_context(curve=curve)), shares=shares)
+    try:
+        context = server_context(curve=curve)
+    except ssl.SSLError:
+        pytest.skip(f"this build of ssl cannot be held to {curve}")
+    client = honest(OpenSSL(context), shares=shares)
     assert (client.group, client.retried) == (group, True)
 
 
