@@ -204,6 +204,7 @@ class Gate:
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue gate`."""
+    mutation.check_installed()
     change = changes.since(args.since)
     settings = mutation.read_settings()
     told = verdict.Verdict(args.since, change.base)

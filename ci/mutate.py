@@ -122,6 +122,8 @@ class Progress:
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue mutate`."""
+    if not args.merge:
+        mutation.check_installed()
     settings = mutation.read_settings()
     try:
         entries = ledger.load()

@@ -5,8 +5,10 @@ quick: a mutant that nothing kills costs all of them.
 """
 
 import configparser
+import importlib.util
 import json
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +19,7 @@ from typing import Any
 from ci.exits import Untrusted, UsageError
 from ci.libfuzzer import Tail
 from ci.process import ROOT, Stop, reap, signal_group, spawn
+from mutants import orphans
 from mutants.verdicts import Mutant, Report, Result, Verdict
 
 TICK = 0.2
@@ -24,6 +27,10 @@ TICK = 0.2
 
 class NotClean(Untrusted):
     """A test fails with no mutant: a finding for the gate, and no ground to judge mutants on."""
+
+
+class NothingRuns(Untrusted):
+    """No test runs anything that has mutants: a finding for the gate where it is what changed."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,20 @@ class Judged:
     """What a hunt came back with, by mutant."""
 
 
+# What a driver that cannot judge says about why (mutants/drive.py).
+KINDS = {"": Untrusted, "NotClean": Untrusted, "TestFails": NotClean, "NothingRuns": NothingRuns}
+
 Show = Callable[[str, int, int, int], None]
+
+# What making and judging mutants needs besides the rest of `residue`, and the extra with it.
+NEEDS = {"mutmut": "mutation", "pytest": "test", "hypothesis": "test"}
+
+
+def check_installed() -> None:
+    """Untrusted, with what to do, where something is missing without which nothing is judged."""
+    for package, extra in NEEDS.items():
+        if importlib.util.find_spec(package) is None:
+            raise Untrusted(f"{package} is not installed: pip install -e '.[{extra}]'")
 
 
 def judge(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged:
@@ -164,6 +184,9 @@ def _drive(
     job, out = files
     log = asked.folder / "log"
     argv = [sys.executable, "-m", "mutants.drive", str(job)]
+    # What a mutant leaves running comes to the driver, and when that is killed, to this process.
+    spared = orphans.children()
+    orphans.adopt()
     child = spawn(argv, log, environment, asked.folder / "tree")
     until = time.monotonic() + (asked.seconds if asked.seconds is not None else float("inf"))
     tail = Tail(out)
@@ -176,8 +199,10 @@ def _drive(
             left += sum(line["verdict"] == Verdict.SURVIVED for line in said)
             show(asked.file, judged, answer.report.due, left)
     finally:
-        signal_group(child, 15)  # type: ignore[arg-type]
+        signal_group(child, signal.SIGTERM)
         reap(child, 1.0)
+        orphans.kill(spared)
+        orphans.adopt(False)
     return _read(asked, answer, list(lines(out)), stop, log)
 
 
@@ -189,8 +214,7 @@ def _read(
     done = False
     for line in said:
         if "untrusted" in line:
-            kind = NotClean if line.get("clean") is False else Untrusted
-            raise kind(f"{asked.file}: {line['untrusted']}")
+            raise KINDS[line.get("kind", "")](f"{asked.file}: {line['untrusted']}")
         if "at_import" in line:
             at_import = frozenset(name.rpartition(".")[2] for name in line["at_import"])
         elif "due" in line:

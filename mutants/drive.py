@@ -24,7 +24,7 @@ from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 
 from mutants import profile
-from mutants.loop import CLEAN, Judged, Limits, Loop, NotClean, Suite, TestFails
+from mutants.loop import CLEAN, Judged, Limits, Loop, NotClean, Suite
 from mutants.survey import function_of
 
 
@@ -150,14 +150,15 @@ def _drive(suite: Suite, job: dict[str, Any], say: Callable[..., None]) -> int:
         )
 
     try:
-        loop.prepare()
-        function = loop.plant(dict.fromkeys(map(function_of, job["mutants"])))
+        functions = dict.fromkeys(map(function_of, job["mutants"]))
+        loop.prepare(functions)
+        function = loop.plant(functions)
         if last:
             names = [name for name in names if loop.concerns_last(name)]
         say(due=len(names))
         say(clean=len(suite.names), planted=function, cpu=round(sum(loop.clean.cpu.values()), 2))
     except NotClean as error:
-        say(untrusted=str(error), clean=not isinstance(error, TestFails))
+        say(untrusted=str(error), kind=type(error).__name__)
         return 1
     if job["hunt"]:
         from mutants.hunt import hunt

@@ -22,6 +22,7 @@ import json
 import os
 import select
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -31,6 +32,7 @@ from typing import Protocol
 from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 
+from mutants import orphans
 from mutants.survey import function_of
 from mutants.verdicts import Verdict
 
@@ -55,6 +57,10 @@ class NotClean(Exception):
 
 class TestFails(NotClean):
     """The first of these: it is the tree that is wrong, and not the run."""
+
+
+class NothingRuns(NotClean):
+    """No check runs anything that has mutants."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,10 @@ class Clean:
 
     cpu: dict[str, float] = field(default_factory=dict)
     users: dict[str, list[str]] = field(default_factory=dict)
-    """For each function, the checks that run it, the quickest first."""
+    """For each function, the checks that run it, the quickest first; then those that start a
+    process, in which it may run unseen."""
+    functions: frozenset[str] = frozenset()
+    """Those that some check was seen to run."""
 
 
 @dataclass
@@ -120,19 +129,24 @@ class Loop:
         self._last = last
         self.clean = Clean()
         self.kills: Counter[str] = Counter()
+        # Children that are no orphans: what the clean run started and keeps, and the mutants.
+        self._spared: set[int] = set()
         self._of_function: dict[str, Counter[str]] = {}
 
     # -- before the mutants -----------------------------------------------------------------
 
-    def prepare(self) -> None:
-        """The clean run and its second in a fork; NotClean when either fails."""
+    def prepare(self, functions: Iterable[str]) -> None:
+        """The clean run and its second in a fork; NotClean when either fails. `functions` are those
+        that have mutants to be judged."""
         if not self.suite.names:
             raise NotClean("there is no test to run")
         users: dict[str, list[str]] = {}
+        elsewhere: list[str] = []
+        watch = _Starts()
         set_mutant_under_test("stats")
         state()._stats.clear()
         for name, following in _pairs(self.suite.names):
-            before = time.process_time()
+            before, watch.seen = time.process_time(), False
             wrong = self.suite.run(name, following)
             self.clean.cpu[name] = time.process_time() - before
             if wrong:
@@ -140,9 +154,19 @@ class Loop:
             for function in state()._stats:
                 users.setdefault(function, []).append(name)
             state()._stats.clear()
+            if watch.seen:
+                elsewhere.append(name)
+        watch.over()
         set_mutant_under_test(CLEAN)
-        for function, names in users.items():
-            self.clean.users[function] = sorted(names, key=self.clean.cpu.__getitem__)
+        for function in functions:
+            # The switch is in the environment too, so a process that a test starts has the mutant.
+            names = sorted(users.get(function, ()), key=self.clean.cpu.__getitem__)
+            others = [name for name in elsewhere if name not in names]
+            if names or others:
+                self.clean.users[function] = names + others
+        self.clean.functions = frozenset(users)
+        orphans.adopt()
+        self._spared = orphans.children()
         gc.collect()
         gc.freeze()
         again = self._alone(CLEAN, self.suite.names)
@@ -153,9 +177,9 @@ class Loop:
 
     def plant(self, functions: Iterable[str]) -> str:
         """Run the planted mutant of the function that most checks run; NotClean if it lives."""
-        run = [function for function in functions if function in self.clean.users]
+        run = [function for function in functions if function in self.clean.functions]
         if not run:
-            raise NotClean("no test runs any function that has mutants")
+            raise NothingRuns("no test runs any function that has mutants")
         function = max(run, key=lambda f: len(self.clean.users[f]))
         judged = self._alone(function + PLANTED, self.clean.users[function])
         if judged.verdict is not Verdict.KILLED:
@@ -195,6 +219,8 @@ class Loop:
             for child in running.values():
                 _kill(child.pid)
                 os.waitpid(child.pid, 0)
+                self._spared.discard(child.pid)
+            orphans.kill(self._spared)
 
     def _checks(self, name: str) -> list[str]:
         """The checks for a mutant: those that killed others of its function first, then the quick.
@@ -228,6 +254,7 @@ class Loop:
             os.close(reading)
             self._child(name, checks, times, writing)
         os.close(writing)
+        self._spared.add(pid)
         now = time.monotonic()
         return _Child(pid, reading, name, now, now + wall)
 
@@ -236,6 +263,7 @@ class Loop:
         try:
             os.setpgid(0, 0)
             _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            orphans.adopt()
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPROF):
                 signal.signal(number, signal.SIG_DFL)
             quiet = os.open(os.devnull, os.O_RDWR)
@@ -289,6 +317,8 @@ class Loop:
             _kill(child.pid)
         _, status = os.waitpid(child.pid, 0)
         _kill(child.pid)  # its group: what a test started and left
+        self._spared.discard(child.pid)
+        orphans.kill(self._spared)
         os.close(child.pipe)
         seconds = time.monotonic() - child.started
         if child.said.endswith(b"\n"):
@@ -306,6 +336,25 @@ class Loop:
         if judged.killers:
             function = function_of(judged.name)
             self._of_function.setdefault(function, Counter())[judged.killers[0]] += 1
+
+
+class _Starts:
+    """Notices, from one check to the next, that this process started another."""
+
+    EVENTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._wanted = True
+        sys.addaudithook(self._heard)
+
+    def _heard(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self._wanted and event in self.EVENTS:
+            self.seen = True
+
+    def over(self) -> None:
+        """A hook cannot be taken away; it can be quiet."""
+        self._wanted = False
 
 
 def _pairs(names: Sequence[str]) -> Iterable[tuple[str, str | None]]:

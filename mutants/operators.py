@@ -17,7 +17,7 @@ from functools import wraps
 from typing import Any
 
 import libcst as cst
-from mutmut.mutation import mutators
+from mutmut.mutation import file_mutation, mutators, pragma_handling
 
 Operator = Callable[[Any], Iterable[cst.CSTNode]]
 
@@ -139,6 +139,12 @@ def install() -> None:
     if any(getattr(operator, "signs", False) for _, operator in table):
         return
     table[:] = [(kind, _signing(operator)) for kind, operator in (*table, *ADDED)]
+    # No line is left out because it asks for that, in a comment or by a pattern of the settings.
+    file_mutation.get_ignored_lines = _none_ignored  # type: ignore[attr-defined, assignment]
+
+
+def _none_ignored(*_: object) -> pragma_handling.IgnoredCode:
+    return pragma_handling.IgnoredCode(set(), set(), set())
 
 
 def maker(node: cst.CSTNode) -> str:

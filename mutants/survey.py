@@ -4,16 +4,21 @@ mutmut writes every mutant of a function beside the original, behind a switch th
 `MUTANT_UNDER_TEST`. Here its own functions are called on one file at a time, with our operators in
 its table; its command line and its runner are not (docs/mutation.md says why).
 
-It does not mutate what runs when a module is imported: tables, class bodies, default arguments,
-and decorated functions. Functions that are called at import are mutated and it does no good: they
-have run by then. All of that is listed, with its share of the statements.
+It does not mutate what runs when a module is imported: tables, class bodies, default arguments that
+are more than a name or a constant, decorated functions, functions under a module's `if`. Functions
+that are called at import are mutated and it does no good: they have run by then. All of that is
+listed, with its share of the statements. A comment that asks for no mutants is listed and not
+obeyed: what is judged does not choose what it is judged by.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
+import io
+import re
 import textwrap
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -28,7 +33,9 @@ from mutants.verdicts import Mutant, Unmutable
 
 # A lone one of these does not keep mutmut from a function.
 _HARMLESS = {"staticmethod", "classmethod"}
-
+_ENUM_HOOKS = frozenset(file_mutation.NEVER_MUTATE_ENUM_FUNCTION_NAMES)
+_PRAGMA = re.compile(r"pragma:\s*no mutate")
+_FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 _PLANTED = """
 
@@ -166,27 +173,73 @@ def unmutable(source: str, at_import: frozenset[str] = frozenset()) -> Unmutable
     module = 0
     first = 0
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, _FUNCTION):
             _function(node, None, at_import, found)
         elif isinstance(node, ast.ClassDef):
             _class(node, at_import, found)
         elif not _is_docstring(node):
-            module += _statements([node])
-            first = first or node.lineno
+            hidden = _hidden(node, "", "under a statement of the module", found)
+            own = _statements([node]) - hidden
+            module += own
+            first = first or (node.lineno if own else 0)
     if module:
         found.places.insert(0, ("the module's own statements and tables", first, module))
+    for line, function in _pragmas(source, tree):
+        reason = f"{function}: `pragma: no mutate`, which is not obeyed"
+        found.places.append((reason, line, 0))
     return found
 
 
 def _class(node: ast.ClassDef, at_import: frozenset[str], found: Unmutable) -> None:
     # The class statement itself, its attributes and nested classes.
     own = 1
+    hooks = _ENUM_HOOKS if _is_enum(node) else frozenset()
     for member in node.body:
-        if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
-            _function(member, node.name, at_import, found)
+        if isinstance(member, _FUNCTION):
+            _function(member, node.name, at_import, found, hooks)
         elif not _is_docstring(member):
-            own += _statements([member])
+            hidden = _hidden(member, f"{node.name}.", "under a statement of its class", found)
+            own += _statements([member]) - hidden
     found.places.append((f"class {node.name}: its body", node.lineno, own))
+
+
+def _hidden(node: ast.stmt, owner: str, where: str, found: Unmutable) -> int:
+    """The functions under a statement of a module or class body, listed; their statements."""
+    if isinstance(node, _FUNCTION):
+        number = _statements([node])
+        found.places.append((f"{owner}{node.name}: {where}", node.lineno, number))
+        return number
+    if isinstance(node, ast.ClassDef):
+        owner = f"{owner}{node.name}."
+    inner = (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+    return sum(_hidden_in(child, owner, where, found) for child in inner)
+
+
+def _hidden_in(node: ast.AST, owner: str, where: str, found: Unmutable) -> int:
+    if isinstance(node, ast.stmt):
+        return _hidden(node, owner, where, found)
+    # An `except` or a `case` is no statement, and has some.
+    return sum(_hidden_in(child, owner, where, found) for child in ast.iter_child_nodes(node))
+
+
+def _pragmas(source: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The lines with a comment that asks for no mutants, and what they are in."""
+    spans = [
+        (node.lineno, node.end_lineno or node.lineno, node.name)
+        for node in ast.walk(tree)
+        if isinstance(node, _FUNCTION | ast.ClassDef)
+    ]
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and _PRAGMA.search(token.string):
+            line = token.start[0]
+            around = [(first, name) for first, last, name in spans if first <= line <= last]
+            yield line, max(around)[1] if around else "the module"
+
+
+def _is_enum(node: ast.ClassDef) -> bool:
+    bases = (base.attr if isinstance(base, ast.Attribute) else base for base in node.bases)
+    names = (base.id if isinstance(base, ast.Name) else base for base in bases)
+    return any(name in file_mutation.ENUM_BASE_NAMES for name in names)
 
 
 def _function(
@@ -194,6 +247,7 @@ def _function(
     owner: str | None,
     at_import: frozenset[str],
     found: Unmutable,
+    hooks: frozenset[str] = frozenset(),
 ) -> None:
     name = f"{owner}.{node.name}" if owner else node.name
     mangled = mangle_function_name(name=node.name, class_name=owner)
@@ -201,11 +255,23 @@ def _function(
     if decorators and not (len(decorators) == 1 and decorators[0] in _HARMLESS):
         reason = f"{name}: decorated with {', '.join(decorators)}"
         found.places.append((reason, node.lineno, _statements([node])))
-    elif node.name in file_mutation.NEVER_MUTATE_FUNCTION_NAMES:
+    elif node.name in file_mutation.NEVER_MUTATE_FUNCTION_NAMES | hooks:
         found.places.append((f"{name}: mutmut leaves it out", node.lineno, _statements([node])))
     elif mangled in at_import:
         reason = f"{name}: called while the module is imported"
         found.places.append((reason, node.lineno, _statements([node])))
+    else:
+        _defaults(node, name, found)
+
+
+def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, found: Unmutable) -> None:
+    """Default arguments that are expressions: they have run when a mutant is chosen. They are a
+    part of the `def`, which is one statement."""
+    given = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+    odd = [value for value in given if not isinstance(value, ast.Name | ast.Constant)]
+    if odd:
+        said = ", ".join(map(ast.unparse, odd))
+        found.places.append((f"{name}: default arguments {said}", odd[0].lineno, 1))
 
 
 def _statements(body: list[ast.stmt]) -> int:
