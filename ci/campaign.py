@@ -13,6 +13,7 @@ from ci.conduct import Options, as_data, conduct
 from ci.exits import Untrusted, UsageError
 from ci.process import Stop
 from ci.progress import Progress
+from ci.replay import committed
 from harnesses import HARNESSES
 
 
@@ -110,6 +111,8 @@ def execute(args: argparse.Namespace, options: Options) -> int:
     for package, extra in (("atheris", "fuzz"), ("coverage", "fuzz")):
         if importlib.util.find_spec(package) is None:
             raise Untrusted(f"{package} is not installed: pip install -e '.[{extra}]'")
+    for harness in options.harnesses:
+        committed(harness)
     if args.scheduler:
         # Here and not above: Dask is an extra, and takes a second to import.
         from ci.cluster import fuzz as cluster

@@ -108,8 +108,12 @@ def read_outcomes(harness: str) -> dict[str, Outcome]:
 
 
 def committed(harness: str) -> list[Path]:
-    """The committed inputs of a harness; none when the folder is not there."""
-    return outcomes.inputs(harness) if outcomes.folder(harness).is_dir() else []
+    """The committed inputs of a harness; none when the folder is not there. UsageError for a folder
+    that holds anything else."""
+    try:
+        return outcomes.inputs(harness) if outcomes.folder(harness).is_dir() else []
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def read_input(file: Path) -> bytes:

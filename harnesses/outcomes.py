@@ -12,12 +12,15 @@ outcome, and an outcome without an input, are disagreements like any other.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "corpus"
+# A name stands in outcomes files, between tabs, and in the catalogue, between spaces.
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class Outcome(NamedTuple):
@@ -53,8 +56,18 @@ def path(name: str) -> Path:
 
 
 def inputs(name: str) -> list[Path]:
-    """Every committed input of a harness, by name."""
-    return sorted(entry for entry in folder(name).iterdir() if entry.is_file())
+    """Every committed input of a harness, by name; ValueError for an entry that cannot be one.
+
+    An entry that some readers skip and others follow (libFuzzer reads sub-folders too) would be
+    an input in one command and none in the next.
+    """
+    entries = sorted(folder(name).iterdir())
+    for entry in entries:
+        if entry.is_symlink() or not entry.is_file():
+            raise ValueError(f"corpus/{name}: {entry.name!a} is no file but a folder or a link")
+        if not NAME.fullmatch(entry.name):
+            raise ValueError(f"corpus/{name}: {entry.name!a} is no name of an input")
+    return entries
 
 
 def parse(text: str) -> dict[str, Outcome]:

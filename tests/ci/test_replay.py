@@ -1,6 +1,7 @@
 """Replaying committed inputs, and promoting new ones."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,24 @@ def test_a_file_that_is_no_recording_says_nothing_about_the_engine(tmp_path, cap
 def test_recordings_are_named(capsys):
     assert main(["replay", "recordings"]) == 2
     assert "which recordings?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: (path / "inner").mkdir(), "'inner' is no file but a folder or a link"),
+        (lambda path: (path / "gone").symlink_to("nowhere"), "'gone' is no file"),
+        (lambda path: (path / "link").symlink_to("plain"), "'link' is no file"),
+        (lambda path: os.mkfifo(path / "pipe"), "'pipe' is no file"),
+        (lambda path: (path / "two words").write_bytes(b""), "'two words' is no name"),
+        (lambda path: (path / "a\tb").write_bytes(b""), "'a\\tb' is no name"),
+        (lambda path: (path / ".hidden").write_bytes(b""), "'.hidden' is no name"),
+        (lambda path: (path / "-o").write_bytes(b""), "'-o' is no name"),
+        (lambda path: (path / "\udcff").write_bytes(b""), "'\\udcff' is no name"),
+    ],
+)
+def test_a_corpus_with_anything_but_inputs_in_it_is_refused(folder, capsys, make, says):
+    make(folder)
+    assert main(["replay", "tiny"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("residue: corpus/tiny: ") and says in said and said.count("\n") == 1
