@@ -1,4 +1,4 @@
-"""This project's tickets, sealed and opened a second time (seed §12.1), to lie inside them.
+"""This project's tickets, sealed and opened a second time (SPEC §5.1), to lie inside them.
 
 ticket  = key_name (16) || salt (32) || ChaCha20-Poly1305(subkey, zero nonce, plaintext)
 subkey  = HKDF-Expand(HKDF-Extract(salt, key), "cancho tls ticket v1", 32)
@@ -60,12 +60,12 @@ def seal(key: bytes, salt: bytes, plaintext: bytes) -> bytes:
 
 def unseal(key: bytes, ticket: bytes) -> Contents:
     """Open a ticket of the server's; raises `ServerFault` when it is not in the format."""
-    check(ticket[:16] == key_name(key), "seed §12.1: a ticket names the current key")
+    check(ticket[:16] == key_name(key), "SPEC §5.1: a ticket names the current key")
     salt, body = ticket[16:48], ticket[48:]
     try:
         plaintext = _aead(key, salt).decrypt(bytes(12), body, b"\x01" + ticket[:48])
     except InvalidTag:
-        raise ServerFault("seed §12.1: a ticket opens under its subkey") from None
+        raise ServerFault("SPEC §5.1: a ticket opens under its subkey") from None
     reader = Reader(plaintext, "ticket")
     version, auth = reader.number(1), reader.number(1)
     issue, expiry = reader.number(8), reader.number(8)

@@ -16,7 +16,7 @@ name = "one"
 file = "engine/a.py"
 text = "x = 1\\n"
 replacement = "x = 2\\n"
-rule = "SPEC 0"
+rule = "SPEC 1"
 seen_by = ["oracle hello raised some"]
 """
 
@@ -35,7 +35,7 @@ def plant(**changes: str) -> Plant:
         "file": "engine/a.py",
         "text": "x = 1\n",
         "replacement": "x = 2\n",
-        "rule": "SPEC 0",
+        "rule": "SPEC 1",
     } | changes
     return Plant(**fields, seen_by=())
 
@@ -80,7 +80,7 @@ def test_an_entry_is_read_whole(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(WHOLE)
     (found,) = plants.load_all(tmp_path)
     assert found == Plant(
-        "one", "engine/a.py", "x = 1\n", "x = 2\n", "SPEC 0", ("oracle hello raised some",)
+        "one", "engine/a.py", "x = 1\n", "x = 2\n", "SPEC 1", ("oracle hello raised some",)
     )
     assert list(plants.oracle_witnesses(found)) == [("hello", "raised", "some")]
 
@@ -88,7 +88,7 @@ def test_an_entry_is_read_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('rule = "SPEC 0"', "missing"),
+        ('rule = "SPEC 1"', "missing"),
         ('seen_by = ["oracle hello raised some"]', "missing"),
         ('name = "one"', "missing"),
     ],

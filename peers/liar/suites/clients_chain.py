@@ -57,7 +57,7 @@ presenting("a-strangers-root-sent", "a root that is sent is no root of the store
                device(issuer=STRANGER, label="a stranger's device").der, STRANGER.der,
                who=device(issuer=STRANGER, label="a stranger's device")))
 presenting("pinned-leaf", "a self-signed leaf in the store that is no CA vouches for nothing",
-           bad("not-ca"), issue("a pinned device", usage="client"), where="SPEC §6; seed §13.20",
+           bad("not-ca"), issue("a pinned device", usage="client"), where="SPEC §6.4",
            setup=replace(REQUIRED, roots=pem(issue("a pinned device", usage="client"))),
            basis="policy")
 _OTHER_KEY = issue("a client root", "ed25519", ca=True, key=make_key("ed25519", "another"),

@@ -98,7 +98,7 @@ honest("path-length-and-self-issued", "self-issued intermediates do not count",
 honest("two-roots", "a store may hold two roots", "SPEC §6", DEVICE,
        setup=replace(REQUIRED, roots=pem(STRANGER, CA)))
 honest("a-device-that-is-its-own-ca", "a self-signed CA in the store vouches for itself",
-       "seed §13.14", issue("a device and CA", "p256", ca=True, key_usage=None),
+       "SPEC §6.4", issue("a device and CA", "p256", ca=True, key_usage=None),
        setup=replace(REQUIRED, roots=pem(issue("a device and CA", "p256", ca=True,
                                                key_usage=None))))
 

@@ -1,4 +1,4 @@
-"""Tickets given and taken (RFC 8446 §2.2, §4.2.11, §4.6.1; seed §12)."""
+"""Tickets given and taken (RFC 8446 §2.2, §4.2.11, §4.6.1; SPEC §5)."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _(stage: Stage) -> Connection:
 
 
 @TICKETS.case("opened-by-the-client", "a ticket is in the format that is written down",
-              "seed §12.1", established("none", tickets=2), "policy",
+              "SPEC §5.1", established("none", tickets=2), "policy",
               replace(KEYED, alpn=("echo",)))
 def _(stage: Stage) -> Connection:
     c = stage.connect(alpn=(b"echo",), server_name="Server.Example").honest()
@@ -176,12 +176,12 @@ def _(stage: Stage) -> Connection:
         want = sealed.Contents(stage.now_ms, stage.now_ms + HOUR_MS, ticket.age_add,
                                c.client.suite, ticket.secret, FIRST.fingerprint,
                                b"server.example", b"echo")
-        check(found == want, "seed §12.1: each field of a ticket's plaintext")
+        check(found == want, "SPEC §5.1: each field of a ticket's plaintext")
     return c
 
 
 @TICKETS.case("sealed-by-the-client", "a ticket made by another holder of the key resumes",
-              "seed §12.1, §12.2", resumed(), "policy", KEYED)
+              "SPEC §5.1, SPEC §5.3", resumed(), "policy", KEYED)
 def _(stage: Stage) -> Connection:
     return present(stage, made_up())
 
@@ -222,7 +222,7 @@ def _(stage: Stage) -> Connection:
 
 
 # Used again (rule e).
-@TICKETS.case("one-ticket-three-times", "a ticket may be used until it expires", "seed §12.4",
+@TICKETS.case("one-ticket-three-times", "a ticket may be used until it expires", "SPEC §5.2",
               resumed(), "policy", KEYED)
 def _(stage: Stage) -> Connection:
     ticket: Ticket = earn(stage)

@@ -44,7 +44,7 @@ def ring(name: str, rule: str, end: End, *steps: Step, setup: Setup = KEYED) -> 
             step(stage)
         return present(stage, ticket)
 
-    TICKETS.add(name, rule, "SPEC §5; seed §12.2", end, script, "policy", setup)
+    TICKETS.add(name, rule, "SPEC §5.3", end, script, "policy", setup)
 
 
 LONG = replace(KEYED, lifetime=86400)
@@ -107,7 +107,7 @@ def _(stage: Stage) -> Connection:
     return present(stage, ticket)
 
 
-@TICKETS.case("supplied-key-seals", "the first key of the list seals", "seed §12.2",
+@TICKETS.case("supplied-key-seals", "the first key of the list seals", "SPEC §5.3",
               established("none"), "policy", KEYED)
 def _(stage: Stage) -> Connection:
     keys(1, 0)(stage)
@@ -150,7 +150,7 @@ def midway(name: str, rule: str, end: End, step: Step, *, resume: bool = False,
             after(stage)
         return present(stage, c.client.tickets[0])
 
-    TICKETS.add(name, rule, "SPEC §5; seed §12.14", end, script, "policy", setup)
+    TICKETS.add(name, rule, "SPEC §5.2", end, script, "policy", setup)
 
 
 def replace_first(stage: Stage) -> object:

@@ -161,7 +161,7 @@ def _(stage: Stage) -> Connection:
 
 # A captured hello (rule e): the same seed says the same bytes.
 def _capture(name: str, rule: str, end: End, wait_ms: int) -> None:
-    @TICKETS.case(name, rule, "seed §12.4", end, "policy", KEYED)
+    @TICKETS.case(name, rule, "SPEC §5.2", end, "policy", KEYED)
     def _(stage: Stage) -> Connection:
         ticket = earn(stage)
         was = stage.now_ms
