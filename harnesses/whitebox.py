@@ -15,7 +15,17 @@ from cryptography.exceptions import InvalidTag
 
 from engine import Engine, Refusal
 from engine import codepoints as c
-from engine.layout import WRITE_IV, WRITE_KEY, WRITE_SEQ
+from engine.layout import (
+    AREA_LEN,
+    CORE_LEN,
+    ESTABLISHED,
+    FREE,
+    KEYS,
+    KEYS_END,
+    WRITE_IV,
+    WRITE_KEY,
+    WRITE_SEQ,
+)
 from engine.schedule import SUITES
 
 from .oracles import HEADER, Broken
@@ -48,6 +58,64 @@ def wiped(engine: Engine) -> Iterator[None]:
         if not _is_zero(view):
             raise Broken("drop", f"the engine is closed and a byte of a {name} is not zero")
         view.release()
+
+
+def core_of(engine: Engine, slot: int) -> bytes:
+    """The core of a connection that has no area."""
+    return bytes(engine._pool.core(slot))
+
+
+def put_core(engine: Engine, slot: int, core: bytes) -> None:
+    """Give a free slot the connection whose core this is."""
+    engine._pool.core(slot)[:] = core
+
+
+def stray(engine: Engine, idle: int) -> str:
+    """What lies in the maps beside the cores of so many idle connections; empty for nothing.
+
+    The engine's own books are not asked: an area that is in none of them is looked at too.
+    """
+    areas, cores = engine._pool._area_bytes, engine._pool._cores
+    used = [at for at in range(0, len(areas), AREA_LEN) if not _is_zero(areas[at : at + AREA_LEN])]
+    kept = [at for at in range(0, len(cores), CORE_LEN) if not _is_zero(cores[at : at + CORE_LEN])]
+    if len(used) + len(kept) > idle:
+        return f"{len(used)} areas and {len(kept)} cores are not zero for {idle} idle connections"
+    if any(not _is_zero(areas[at + CORE_LEN : at + AREA_LEN]) for at in used):
+        return "behind the core of an idle connection something is not zero"
+    return "" if _is_zero(engine._pool._rooms) else "a room of nobody is not zero"
+
+
+def areas_in_use(engine: Engine) -> int:
+    """How many areas have a byte that is not zero."""
+    areas = engine._pool._area_bytes
+    return sum(not _is_zero(areas[at : at + AREA_LEN]) for at in range(0, len(areas), AREA_LEN))
+
+
+def handshaking(engine: Engine) -> int:
+    """How many slots are between `serve` and the end of their handshake."""
+    states = (engine._pool.state(slot) for slot in range(engine._slots))
+    return sum(FREE < state < ESTABLISHED for state in states)
+
+
+def keys_are_zero(engine: Engine, slot: int) -> bool:
+    """Whether a slot has no secret, key or IV left."""
+    return _is_zero(engine._pool.block(slot)[KEYS:KEYS_END])
+
+
+def settings(engine: Engine) -> tuple[object, ...]:
+    """What the configuration calls set, as far as it can be compared."""
+    server = engine._server
+    ring, clients = server.resumption.ring, server.clients
+    key = ring.current()
+    names = [identity.names for identity, _ in (server.identities.find(None),)]
+    return (
+        (len(server.identities), names, server.identities.find(None)[0].fingerprint),
+        server.policy.alpn,
+        (server.resumption.count, ring.lifetime_ms, ring.now_ms, ring.open_keys()),
+        None if key is None else key.name,
+        (clients.generation, clients.mode, clients.clock_ms, len(clients.store or ())),
+        engine._pool.may_rest,
+    )
 
 
 def resting(engine: Engine) -> list[int]:
