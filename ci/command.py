@@ -69,7 +69,7 @@ COMMANDS = {
         "residue mutate engine/pool.py --jobs 2",
     ),
     "gate": Command(
-        "ci.gate",
+        "ci.gate.command",
         "what a change touches: its mutants, its catalogue entries, the corpus, a short fuzz",
         "residue gate --since main",
     ),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ci.changes import git
 from ci.exits import Untrusted, UsageError
+from ci.gate.changes import git
 from ci.process import ROOT
 
 # What a harness needs, as it was then; and what runs it, as it is now.

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ci import changes, decisions, gate, lost, verdict
-from ci.changes import Change
+from ci import decisions
 from ci.command import main
 from ci.exits import Exit, Untrusted, UsageError
+from ci.gate import changes, command, lost, stages, verdict
+from ci.gate.changes import Change
+from ci.gate.verdict import Finding, Stage
 from ci.process import ROOT, Stop
-from ci.verdict import Finding, Stage
 from mutants.plants import Plant
 from mutants.verdicts import Verdict
 from tests.mutants.small_tree import ENGINE, TESTS, make
@@ -218,7 +219,7 @@ def test_a_witness_that_fails_with_no_fault_can_tell_nothing(tmp_path: Path) -> 
 def test_entries_are_concerned_by_the_tests_and_inputs_they_name(
     line: str, tests: set[str], inputs: set[str], named: bool
 ) -> None:
-    assert gate._names(line, tests, inputs) is named
+    assert stages._names(line, tests, inputs) is named
 
 
 @pytest.mark.parametrize(
@@ -311,20 +312,20 @@ def test_a_hosted_run_gets_annotations_and_its_summary_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    gate._hosted(told())
+    command._hosted(told())
     assert capsys.readouterr().out == ""
     page = tmp_path / "summary.md"
     page.write_text("before\n")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
-    gate._hosted(told())
+    command._hosted(told())
     assert capsys.readouterr().out.startswith("::error file=")
     assert page.read_text() == "before\n" + verdict.markdown(told())
 
 
 def test_every_finding_of_the_gate_has_a_rule() -> None:
-    for name in ("gate.py", "lost.py"):
-        source = (ROOT / "ci" / name).read_text(encoding="utf-8")
+    for name in ("stages.py", "lost.py"):
+        source = (ROOT / "ci" / "gate" / name).read_text(encoding="utf-8")
         for rule in verdict.RULES:
             source = source.replace(f'"{rule}"', "KNOWN")
         assert source.count(".red(KNOWN") + source.count(".red(rule") == source.count(".red(")

@@ -13,12 +13,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ci import changes, mutation
+from ci import mutation
+from ci.gate import changes
 from ci.mutation import Asked
 from ci.process import ROOT, Job, Stop, run_all
 
 if TYPE_CHECKING:
-    from ci.gate import Gate
+    from ci.gate.stages import Gate
 
 LIMIT = 120.0
 # Beside the file of today, where its own helpers are; a name that no test has.

@@ -1,27 +1,21 @@
-"""`residue gate --since REF`: does what a change touches still have something that watches it?
+"""The stages of the gate: what each of them looks at, and what is red there."""
 
-In this order, the quick first: the catalogue's entries, what deleted tests saw, the changed
-functions' mutants, the corpus, the fuzzer. Every stage runs even when one before it is red.
-"""
-
-import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci import changes, decisions, hosted, lost, mutation, output, verdict
-from ci.campaign import positive
-from ci.changes import Change
-from ci.exits import Exit, Interrupted, Untrusted, UsageError
+from ci import decisions, mutation, output
+from ci.exits import Exit, Untrusted
+from ci.gate import changes, verdict
+from ci.gate.changes import Change
+from ci.gate.verdict import Finding, Stage
 from ci.mutate import Progress
 from ci.mutation import Asked, Settings
 from ci.process import ROOT, Job, Stop, run_all
 from ci.reaching import harnesses_that_reach
-from ci.verdict import Finding, Stage
 from mutants import ledger, plants
 from mutants.plants import Plant
 from mutants.verdicts import Verdict as Fate
@@ -31,17 +25,6 @@ REPLAY_LIMIT = 600.0
 FUZZ_LIMIT = 240.0
 # Of a list that one bug can make as long as the corpus.
 SHOWN = 10
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `residue gate`."""
-    parser.add_argument(
-        "--since", required=True, metavar="REF", help="what the change started from: main"
-    )
-    parser.add_argument("--jobs", type=positive, default=2, metavar="N", help="default 2")
-    parser.add_argument(
-        "--out", metavar="DIR", help="a new folder for the reports (default: under build/gate)"
-    )
 
 
 @dataclass
@@ -200,50 +183,6 @@ class Gate:
         elif job.code != Exit.CLEAN and not self.stop:
             raise Untrusted(f"the campaign ended with {job.code}: {_last(log)}")
         return f"{seconds} s of {', '.join(names)}"
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run `residue gate`."""
-    mutation.check_installed()
-    change = changes.since(args.since)
-    settings = mutation.read_settings()
-    told = verdict.Verdict(args.since, change.base)
-    told.note("deleted tests", change.deleted_tests)
-    told.note("deleted inputs", change.deleted_inputs)
-    told.note("entries that left the catalogue", change.deleted_plants)
-    with Stop() as stop:
-        out = output.make(args.out, "gate")
-        gate = Gate(change, settings, out.scratch, args.jobs, stop, told)
-        try:
-            if gate.entries():
-                gate.stage("catalogue", gate.catalogue)
-            if change.deleted_tests:
-                gate.stage("deleted tests", lambda: lost.search(gate))
-            if any(change.functions.values()):
-                gate.stage("mutants", gate.mutants)
-        except (plants.PlantError, ledger.LedgerError) as error:
-            raise UsageError(str(error)) from None
-        gate.stage("corpus", gate.corpus)
-        if change.engine:
-            gate.stage("fuzz", gate.fuzz)
-        verdict.write(told, out.root)
-        print(verdict.text(told))
-        _hosted(told)
-        print(f"\n{output.shown(out.root)}/gate.md, gate.json, gate.sarif")
-        if stop:
-            raise Interrupted
-    if told.findings:
-        return Exit.FOUND
-    return Exit.UNTRUSTED if told.untrusted else Exit.CLEAN
-
-
-def _hosted(told: verdict.Verdict) -> None:
-    """Where the run is one of GitHub Actions: annotations, and the summary page."""
-    if not os.environ.get("GITHUB_ACTIONS"):
-        return
-    for line in verdict.annotations(told):
-        print(line)
-    hosted.page(verdict.markdown(told))
 
 
 def _names(line: str, tests: set[str], inputs: set[str]) -> bool:

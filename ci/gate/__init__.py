@@ -1,0 +1,1 @@
+"""The pull-request gate: what a change touches, judged (docs/mutation.md)."""
