@@ -1,17 +1,25 @@
 """Name constraints: which names an authority may vouch for (RFC 5280 section 4.2.1.10).
 
-Five forms are processed: DNS names, mail addresses, URIs, addresses and directory names. A
-constraint on any other form, or one with a minimum or a maximum, refuses a certificate that has a
-name of that form: an authority said something about it that is not understood.
+Five forms are processed: DNS names, mail addresses, URIs, addresses and directory names.
 
-Where a text does not settle the meaning, the reading that refuses is taken, because a constraint
-that is read too loosely vouches for names that its author withheld:
+A constraint that cannot be understood permits nothing and excludes everything of its form: a base
+that is no name of that form, one with a minimum or a maximum, one on a form that is not processed.
+A name that cannot be read is inside nothing and outside nothing: where its form is constrained at
+all, it is refused. An authority that withheld a name must not vouch for it because the name, or the
+constraint, is spelled in a way that does not compare.
 
-- a DNS name or a host that is not a plain host name refuses when its form is constrained at all;
+Where a text does not settle the meaning, the reading that refuses is taken:
+
+- a DNS name or a host is a plain host name whose last label is not a number, which no address is
+  (RFC 1123 section 2.1); a star may stand for the first label of a name, and in no base;
 - `*.example` is excluded by an excluded `host.example`, which it covers;
-- an empty base of a mail address or a URI permits nothing and excludes everything;
-- directory names are compared as OpenSSL does: ASCII case and runs of spaces do not matter, nor
-  does the string type, so that respelling a name does not take it out of an excluded subtree.
+- the local part of a mail address has one spelling: quotes where they are needed and not else;
+- a URI has an authority of the characters that RFC 3986 gives it, so that no reader finds another
+  host in it;
+- an IPv4 address in the shape of an IPv6 one is neither;
+- directory names are compared as RFC 5280 section 7.1 has it, near enough: case, spaces, the string
+  type and the compatible spellings of Unicode do not matter, so that respelling a name does not
+  take it out of an excluded subtree.
 
 The work is names times bases. `LIMIT` bounds it: a certificate of thousands of names under an
 authority of hundreds of bases would otherwise stop the server for seconds.
@@ -19,6 +27,8 @@ authority of hundreds of bases would otherwise stop the server for seconds.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -35,7 +45,19 @@ LIMIT = 16_384
 _PERMITTED = 0xA0
 _EXCLUDED = 0xA1
 _EMAIL_ADDRESS = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x01"
-_HOST_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
+_LABEL = rb"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rb"(?:%b\.)*%b" % (_LABEL, _LABEL))
+# RFC 5321 section 4.1.2, without a space, which it allows in quotes.
+_DOT_STRING = re.compile(rb"[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*")
+_QUOTED_STRING = re.compile(rb'"((?:[!#-\[\]-~]|\\["\\])*)"')
+# RFC 3986 section 3: a scheme, an authority (its userinfo, host and port), the rest.
+_URI = re.compile(
+    rb"[A-Za-z][A-Za-z0-9+.-]*://"
+    rb"(?:[\w.~!$&'()*+,;=:%-]*@)?([\w.-]+)(?::[0-9]*)?"
+    rb"(?:[/?#][!-~]*)?"
+)
+# ::ffff:0:0/96 (RFC 4291 section 2.5.5.2).
+_MAPPED = bytes(10) + b"\xff\xff"
 _ENCODINGS = {
     0x0C: "utf-8",
     0x12: "ascii",
@@ -54,21 +76,21 @@ _Bases = list[Any]
 
 
 class Constraints(NamedTuple):
-    """The subtrees of one authority, by form, and the forms that cannot be judged.
+    """The bases of one authority by form, and the forms of which it excludes everything.
 
     A base is kept as its form compares it, so that it is prepared once and not once a name.
     """
 
     permitted: dict[int, _Bases]
     excluded: dict[int, _Bases]
-    unread: frozenset[int]
+    closed: frozenset[int]
 
 
 def read(value: bytes) -> Constraints:
     """Read the value of a nameConstraints extension. Raises `Malformed`."""
     permitted: dict[int, _Bases] = {}
     excluded: dict[int, _Bases] = {}
-    unread = set()
+    closed = set()
     start, stop = der.expect(value, 0, len(value), der.SEQUENCE)
     for tag, first, last in der.elements(value, start, stop):
         if tag not in (_PERMITTED, _EXCLUDED):
@@ -80,15 +102,16 @@ def read(value: bytes) -> Constraints:
             form, base_at, base_end = der.element(value, a, b)
             form &= 0x1F
             bases = side.setdefault(form, [])
-            # A minimum other than 0 or a maximum follows the base: RFC 5280 has neither.
-            if form not in _FORMS or base_end != b:
-                unread.add(form)
-                continue
             try:
+                # A minimum other than 0 or a maximum follows the base: RFC 5280 has neither.
+                if form not in _FORMS or base_end != b:
+                    raise der.Malformed
                 bases.append(_FORMS[form].base(value[base_at:base_end]))
             except ValueError:
-                unread.add(form)
-    return Constraints(permitted, excluded, frozenset(unread))
+                # Not understood: left out of what is permitted; of what is excluded it is all.
+                if tag == _EXCLUDED:
+                    closed.add(form)
+    return Constraints(permitted, excluded, frozenset(closed))
 
 
 def names_of(subject: bytes, extensions: bytes) -> Names:
@@ -119,7 +142,7 @@ def allows(constraints: Constraints, names: Names) -> bool:
         excluded = constraints.excluded.get(form)
         if permitted is None and excluded is None:
             continue
-        if form in constraints.unread:
+        if permitted == [] or form in constraints.closed:
             return False
         rules = _FORMS[form]
         try:
@@ -134,27 +157,27 @@ def allows(constraints: Constraints, names: Names) -> bool:
     return True
 
 
-def _text(data: bytes) -> bytes:
-    """ASCII in lower case, or `Malformed`."""
-    if not data.isascii():
-        raise der.Malformed
-    return data.lower()
-
-
 def _host(name: bytes) -> bytes:
     """A host name in lower case, or `Malformed`."""
-    name = _text(name)
-    if len(name) > 253:
+    name = name.lower()
+    if len(name) > 253 or not _HOST.fullmatch(name) or name.rpartition(b".")[2].isdigit():
         raise der.Malformed
-    for label in name.split(b"."):
-        if not label or not _HOST_BYTES.issuperset(label):
-            raise der.Malformed
     return name
+
+
+def _domain(base: bytes) -> bytes:
+    """A host, or with a dot in front all that is under it."""
+    return b"." + _host(base[1:]) if base[:1] == b"." else _host(base)
 
 
 def _dns_name(name: bytes) -> bytes:
     """A DNS name, whose first label may be a star."""
     return b"*." + _host(name[2:]) if name[:2] == b"*." else _host(name)
+
+
+def _dns_base(base: bytes) -> bytes:
+    """A domain, or nothing: every name."""
+    return _domain(base) if base else base
 
 
 def _dns_permits(name: bytes, base: bytes) -> bool:
@@ -173,59 +196,55 @@ def _dns_excludes(name: bytes, base: bytes) -> bool:
 def _mail_parts(mail: bytes) -> tuple[bytes, bytes]:
     """The local part as it stands (RFC 5280 section 7.5: its case matters), and the host."""
     local, _, host = mail.rpartition(b"@")
-    if not local:
+    quoted = _QUOTED_STRING.fullmatch(local)
+    # Quotes round what needs none would be a second spelling of the same mailbox.
+    if bool(_DOT_STRING.fullmatch(quoted[1] if quoted else local)) == bool(quoted):
         raise der.Malformed
     return local, _host(host)
 
 
 def _mail_base(base: bytes) -> tuple[bytes | None, bytes]:
     """One mailbox, or every mailbox of a host or of a domain."""
-    local, at, host = base.rpartition(b"@")
-    return (local if at else None), _text(host)
+    return _mail_parts(base) if b"@" in base else (None, _domain(base))
 
 
-def _mail_permits(name: tuple[bytes, bytes], base: tuple[bytes | None, bytes]) -> bool:
-    return _host_permits(name[1], base[1]) and base[0] in (None, name[0])
-
-
-def _mail_excludes(name: tuple[bytes, bytes], base: tuple[bytes | None, bytes]) -> bool:
-    return base == (None, b"") or _mail_permits(name, base)
+def _mail_fits(name: tuple[bytes, bytes], base: tuple[bytes | None, bytes]) -> bool:
+    return _host_fits(name[1], base[1]) and base[0] in (None, name[0])
 
 
 def _uri_host(uri: bytes) -> bytes:
-    """The host of a URI (RFC 3986 section 3.2), which must be a host name and no address."""
-    _, colon, rest = uri.partition(b":")
-    if not colon or rest[:2] != b"//":
+    """The host of a URI, which must be a host name and no address."""
+    parts = _URI.fullmatch(uri)
+    if parts is None:
         raise der.Malformed
-    authority = rest[2:]
-    for end in (b"/", b"?", b"#"):
-        authority = authority.partition(end)[0]
-    host = _host(authority.rpartition(b"@")[2].partition(b":")[0])
-    if host.rpartition(b".")[2].isdigit():
-        raise der.Malformed
-    return host
+    return _host(parts[1])
 
 
-def _host_permits(host: bytes, base: bytes) -> bool:
+def _host_fits(host: bytes, base: bytes) -> bool:
     """Just this host; with a dot in front, every host under it and not itself."""
     return host.endswith(base) if base[:1] == b"." else host == base
 
 
-def _host_excludes(host: bytes, base: bytes) -> bool:
-    return base == b"" or _host_permits(host, base)
-
-
 def _address(name: bytes) -> bytes:
+    if len(name) not in (4, 16) or name.startswith(_MAPPED):
+        raise der.Malformed
     return name
 
 
-def _address_fits(name: bytes, base: bytes) -> bool:
-    """An address under a network of its own family: the base is the network and its mask."""
-    half = len(name)
-    if len(base) != 2 * half:
-        return False
-    mask = int.from_bytes(base[half:])
-    return (int.from_bytes(name) ^ int.from_bytes(base[:half])) & mask == 0
+def _network(base: bytes) -> tuple[bytes, int]:
+    """A network and its mask, whose ones stand before its zeros (RFC 4632 section 3.1)."""
+    half = len(base) // 2
+    zeros = ~int.from_bytes(base[half:]) & (1 << 8 * half) - 1
+    if len(base) % 2 or zeros & zeros + 1:
+        raise der.Malformed
+    return _address(base[:half]), zeros
+
+
+def _address_fits(name: bytes, base: tuple[bytes, int]) -> bool:
+    """An address under a network of its own family."""
+    network, zeros = base
+    differ = int.from_bytes(name) ^ int.from_bytes(network)
+    return len(name) == len(network) and differ | zeros == zeros
 
 
 def _directory_fits(name: _Name, base: _Name) -> bool:
@@ -236,8 +255,10 @@ def _attributes(name: bytes) -> list[list[tuple[bytes, int, bytes]]]:
     """The RDNs of a Name: each a list of (type, tag of the value, contents of the value)."""
     rdns = []
     start, stop = der.expect(name, 0, len(name), der.SEQUENCE)
+    if stop != len(name):
+        raise der.Malformed
     for tag, first, last in der.elements(name, start, stop):
-        if tag != der.SET:
+        if tag != der.SET or first == last:
             raise der.Malformed
         rdn = []
         for inner, a, b in der.elements(name, first, last):
@@ -245,24 +266,38 @@ def _attributes(name: bytes) -> list[list[tuple[bytes, int, bytes]]]:
                 raise der.Malformed
             type_at, type_end = der.expect(name, a, b, der.OBJECT_IDENTIFIER)
             kind, value_at, value_end = der.element(name, type_end, b)
+            if value_end != b:
+                raise der.Malformed
             rdn.append((name[type_at:type_end], kind, name[value_at:value_end]))
         rdns.append(rdn)
     return rdns
 
 
 def _canonical(name: bytes) -> _Name:
-    """A Name in the form that is compared (the case and the spaces of OpenSSL's comparison)."""
+    """A Name in the form that is compared."""
     rdns = []
     for rdn in _attributes(name):
         attributes = []
         for oid, tag, value in rdn:
             encoding = _ENCODINGS.get(tag)
             if encoding is not None:
-                text = b" ".join(value.decode(encoding).encode("utf-8").split())
-                tag, value = 0x0C, text.lower()
+                tag, value = 0x0C, _folded(value.decode(encoding))
             attributes.append((oid, tag, value))
         rdns.append(tuple(sorted(attributes)))
     return tuple(rdns)
+
+
+def _folded(text: str) -> bytes:
+    """A text without what does not matter in a comparison (RFC 4518 section 2), or `Malformed`.
+
+    What has no form of its own (controls, zero-width and unassigned characters) would make a second
+    spelling that looks the same.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = " ".join(unicodedata.normalize("NFKC", folded).split())
+    if not folded.isprintable():
+        raise der.Malformed
+    return folded.encode()
 
 
 def _mails(subject: bytes) -> list[bytes]:
@@ -285,9 +320,9 @@ class _Form(NamedTuple):
 
 
 _FORMS: dict[int, _Form] = {
-    MAIL: _Form(_mail_parts, _mail_base, _mail_permits, _mail_excludes),
-    DNS: _Form(_dns_name, _text, _dns_permits, _dns_excludes),
+    MAIL: _Form(_mail_parts, _mail_base, _mail_fits, _mail_fits),
+    DNS: _Form(_dns_name, _dns_base, _dns_permits, _dns_excludes),
     DIRECTORY: _Form(_canonical, _canonical, _directory_fits, _directory_fits),
-    URI: _Form(_uri_host, _text, _host_permits, _host_excludes),
-    ADDRESS: _Form(_address, _address, _address_fits, _address_fits),
+    URI: _Form(_uri_host, _domain, _host_fits, _host_fits),
+    ADDRESS: _Form(_address, _network, _address_fits, _address_fits),
 }

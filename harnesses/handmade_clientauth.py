@@ -41,9 +41,11 @@ def leaf(label: str, **fields: object) -> Identity:
     return issue(label, **fields)  # type: ignore[arg-type]
 
 
-def constrained(permitted: Sequence[x509.GeneralName]) -> Identity:
-    """An intermediate that may issue for these names alone."""
-    names = x509.NameConstraints(permitted, None)
+def constrained(
+    permitted: Sequence[x509.GeneralName] | None, excluded: Sequence[x509.GeneralName] | None = None
+) -> Identity:
+    """An intermediate that may issue for these names alone, or for all but those."""
+    names = x509.NameConstraints(permitted, excluded)
     return issue("harness narrow", issuer=CLIENT_ROOT, ca=True, more=[(names, True)])
 
 
@@ -76,7 +78,7 @@ def honest() -> dict[str, Case]:
         ("names", body(many.der), "names of every form"),
         ("last-second", body(last.der), "the last second of its validity"),
         ("first-second", body(first.der), "the first second"),
-        ("constraint", body(inside.der, narrow.der), "a name that is permitted"),
+        ("constraint-permits", body(inside.der, narrow.der), "a name that is permitted"),
     )
     found |= {name: Case(build(whole), PROVEN, what) for name, whole, what in table}
     signed = build(GOOD.der, settings=LEAF | HONEST)
@@ -140,6 +142,32 @@ def chains() -> dict[str, Case]:
     return {name: Case(build(whole), outcome, what) for name, whole, outcome, what in table}
 
 
+def names() -> dict[str, Case]:
+    """Names and constraints that cannot be read: nothing is permitted, everything is excluded."""
+    mail, uri = x509.RFC822Name._init_without_validation, x509.UniformResourceIdentifier
+    network = x509.IPAddress(ipaddress.ip_network("192.0.2.0/24"))
+    mapped = x509.IPAddress(ipaddress.ip_address("::ffff:192.0.2.1"))
+    other = x509.DNSName("a.test")
+    registered = x509.RegisteredID(ObjectIdentifier("1.2.3"))
+    table: tuple[tuple[str, x509.GeneralName, x509.GeneralName, str], ...] = (
+        ("base-dns", x509.DNSName("b.test."), other, "an excluded base with a dot at its end"),
+        ("base-mail", mail("@b.test"), mail("a@a.test"), "an excluded base of no local part"),
+        ("base-uri", uri("https://b.test/"), uri("https://a.test/"), "an excluded base of no host"),
+        ("base-form", registered, registered, "an excluded base of a form nobody processes"),
+        ("mail-hosts", mail("b.test"), mail("a@b.test@c.test"), "a mail name of two hosts"),
+        ("mail-nul", mail("b.test"), mail("a\0@a.test"), "a mail name with a NUL"),
+        ("uri-hosts", uri("b.test"), uri("https://a@b.test@a.test/"), "a URI of two hosts"),
+        ("mapped", network, mapped, "an IPv4 address in the shape of an IPv6 one"),
+    )
+    found = {}
+    for title, base, name, what in table:
+        hole = constrained(None, [base])
+        own = leaf(f"odd {title}", issuer=hole, sans=[name])
+        whole = build(body(own.der, hole.der))
+        found[f"constraint-{title}"] = Case(whole, "x509-name-constraint", what)
+    return found
+
+
 def shapes() -> dict[str, Case]:
     """Certificate messages that do not parse, or hold what they may not."""
     entry = vec24(GOOD.der) + vec16(b"")
@@ -187,5 +215,7 @@ def proofs() -> dict[str, Case]:
 
 def cases() -> dict[str, Case]:
     """Every handmade input by its file's name."""
-    groups = (honest(), chains(), shapes(), proofs())
-    return {f"handmade-{name}": case for group in groups for name, case in group.items()}
+    groups = (honest(), chains(), names(), shapes(), proofs())
+    found = {f"handmade-{name}": case for group in groups for name, case in group.items()}
+    assert len(found) == sum(map(len, groups)), "two cases have one name"
+    return found

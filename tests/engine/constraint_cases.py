@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cryptography import x509
 
@@ -140,6 +140,72 @@ constrained(
     [MAIL("A@b.example")],
     permitted=[MAIL("a@b.example")],
 )
+# A base that is no name of its form: nothing is inside it, and nothing outside.
+NO_BASES: tuple[tuple[str, tuple[str, ...], Callable[[str], x509.GeneralName], str, str], ...] = (
+    (
+        "DNS",
+        ("bar.test.", "..bar.test", ".bar.test.", " bar.test", "bar.test ", "bar..test", ".",
+         "192.0.2.1", "bar.test:443"),
+        DNS,
+        "bar.test",
+        "test",
+    ),
+    (
+        "mail",
+        ("@bar.test", "bar.test.", "a@bar.test.", "a@.bar.test", "a@b@bar.test", "a b@bar.test"),
+        MAIL._init_without_validation,
+        "a@bar.test",
+        "bar.test",
+    ),
+    (
+        "URI",
+        ("https://bar.test/", "//bar.test", "bar.test.", "bar.test:443", "bar.test/", "u@bar.test"),
+        URI,
+        "https://bar.test/",
+        "bar.test",
+    ),
+)  # fmt: skip
+for form, bases, kind, inside_it, right in NO_BASES:
+    for text in bases:
+        wrong, own_name = kind(text), [kind(inside_it)]
+        told = f"the {form} base {text!r}"
+        constrained(f"{told} excludes everything", BAD, own_name, excluded=[wrong])
+        constrained(f"{told} permits nothing", BAD, own_name, permitted=[wrong])
+        both = [wrong, kind(right)]
+        constrained(f"{told} takes nothing from another", OK, own_name, permitted=both)
+
+# A name that is none is refused where its form is constrained.
+for local in ("a@b", "a b", '"a b"', "a\0b", "\u00f8", ".a", "a..b", '"a"'):
+    own_name = [MAIL._init_without_validation(f"{local}@bar.test")]
+    told = f"the mail name {local + '@bar.test'!r}"
+    constrained(f"{told} is outside nothing", BAD, own_name, excluded=[MAIL("other.test")])
+    constrained(f"{told} is inside nothing", BAD, own_name, permitted=[MAIL("bar.test")])
+    constrained(f"{told} is left alone", OK, own_name, excluded=[DNS("other.test")])
+for text in ("https://u@v@bar.test", "https://b.test\\@x.test/", "https://[::1]/", "https:b.test"):
+    constrained(
+        f"the URI {text!r} is outside nothing", BAD, [URI(text)], excluded=[URI("other.test")]
+    )
+constrained(
+    "an IPv4 address in the shape of an IPv6 one is outside nothing",
+    BAD,
+    [ADDRESS("::ffff:192.0.2.1")],
+    excluded=[NET("2001:db8::/32")],
+)
+constrained(
+    "the subject is excluded in other letters that are not ASCII",
+    BAD,
+    None,
+    name("device", o="\u00c9t\u00e9"),
+    excluded=[DIR(name(o="\u00e9T\u00c9"))],
+)
+constrained(
+    "the subject is excluded and has a character without a form",
+    BAD,
+    None,
+    name("device", o="O\u200bne"),
+    excluded=[DIR(name(o="One"))],
+)
+
 constrained(
     "the subject is permitted", OK, None, name("device", o="One"), permitted=[DIR(name(o="One"))]
 )

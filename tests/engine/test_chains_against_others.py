@@ -28,6 +28,17 @@ NAMES_UNREAD = "it compares names as bytes and reads none; ours are shown to pro
 ONE_TRY = "it takes the first issuer of the right name and does not come back from it"
 EMPTY = "it takes an empty base for a host of that name, which no name has"
 UNREADABLE = "it passes a constraint that such a name cannot be held against; ours refuses"
+NO_BASE = "it compares a base that is no name as text, which no name equals; ours excludes all"
+ALL_BASES = "one base that it cannot read refuses every name; ours still permits what others permit"
+MAPPED = "it takes an IPv4 address in the shape of an IPv6 one for another address"
+SPELLING = "it tells names apart that RFC 5280 section 7.1 compares as one, or that look like one"
+
+
+def titled(reason, of, end, but):
+    """The cases of a kind that `constraint_cases` makes from a table, but for one."""
+    ours = {title for title in CASES if of in title and title.endswith(end)}
+    return dict.fromkeys(ours - {f"{but} {end}"}, reason)
+
 
 CRYPTOGRAPHY = {
     "the root's key was changed and a self-issued intermediate bridges": (
@@ -81,6 +92,11 @@ CRYPTOGRAPHY = {
     "a constraint has a minimum and the leaf has such a name": (
         "it passes over the minimum; RFC 5280 section 4.2.1.10 has none but 0"
     ),
+    "the DNS base '192.0.2.1' excludes everything": "it takes an address for a host name",
+    "an IPv4 address in the shape of an IPv6 one is outside nothing": MAPPED,
+    **titled(
+        ALL_BASES, " base '", "takes nothing from another", but="the DNS base '192.0.2.1'"
+    ),
 }
 
 OPENSSL = {
@@ -120,6 +136,13 @@ OPENSSL = {
     "the subject's mail address does not count beside an rfc822Name": (
         "it judges the subject's mail addresses always; RFC 5280 section 4.2.1.10 without another"
     ),
+    "the mail base '@bar.test' permits nothing": "it takes it for every mailbox of the host",
+    "an IPv4 address in the shape of an IPv6 one is outside nothing": MAPPED,
+    "the subject is excluded in other letters that are not ASCII": SPELLING,
+    "the subject is excluded and has a character without a form": SPELLING,
+    **titled(NO_BASE, " base '", "excludes everything", but="the mail base '@bar.test'"),
+    **titled(UNREADABLE, "the mail name '", "side nothing", but=""),
+    **titled(UNREADABLE, "the URI 'https:", "is outside nothing", but="the URI 'https:b.test'"),
 }
 
 

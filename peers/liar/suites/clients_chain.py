@@ -15,7 +15,7 @@ from cryptography.x509.oid import ObjectIdentifier
 
 from peers.liar import forge
 from peers.liar.client import Credential
-from peers.liar.conversation import Connection, Stage
+from peers.liar.conversation import Basis, Connection, Stage
 from peers.liar.ends import End, refused
 from peers.liar.identities import NOW, Identity, authority, issue, make_key, make_name, pem
 
@@ -171,6 +171,42 @@ for _label, _permitted, _excluded, _sans, _subject in _NARROW:
                bad("name-constraint"), device(
                    label="a device elsewhere", sans=_sans, subject=_subject,
                    issuer=constrained(_permitted, _excluded, f"a CA narrow in {_label}")))
+
+_MAILBOX = x509.RFC822Name._init_without_validation
+# A constraint or a name that cannot be read: nothing is permitted, everything is excluded.
+_UNREAD: tuple[tuple[str, str, _General | None, _General | None, _General, Basis], ...] = (
+    ("base-dns", "an excluded base with a dot at its end is no host name", None,
+     [x509.DNSName("hole.example.")], [x509.DNSName("hole.example")], "rfc"),
+    ("base-email", "an excluded base without a local part is no mail address", None,
+     [_MAILBOX("@hole.example")], [x509.RFC822Name("someone@other.example")], "rfc"),
+    ("base-uri", "an excluded base that is a URI is no host", None,
+     [x509.UniformResourceIdentifier("https://hole.example/")],
+     [x509.UniformResourceIdentifier("https://hole.example/")], "rfc"),
+    ("base-permitted", "a base that is no host name permits nothing",
+     [x509.DNSName("inside..example")], None, [x509.DNSName("inside..example")], "rfc"),
+    ("base-registered", "a form that is not processed is constrained",
+     None, [x509.RegisteredID(ObjectIdentifier("1.2.3"))],
+     [x509.RegisteredID(ObjectIdentifier("1.2.4"))], "policy"),
+    ("email-of-two-hosts", "a mail name has one at sign outside of quotes",
+     None, [x509.RFC822Name("hole.example")], [_MAILBOX("a@hole.example@other.example")], "rfc"),
+    ("email-with-a-nul", "a mail name has no NUL", [x509.RFC822Name("inside.example")], None,
+     [_MAILBOX("a\0b@inside.example")], "rfc"),
+    ("email-with-a-space", "a mail name has no space", [x509.RFC822Name("inside.example")], None,
+     [_MAILBOX("a b@inside.example")], "rfc"),
+    ("email-not-ascii", "a mail name has no byte over 0x7F", [x509.RFC822Name("inside.example")],
+     None, [_MAILBOX("\u00f8@inside.example")], "rfc"),
+    ("uri-of-two-hosts", "a URI has one at sign before its host", None,
+     [x509.UniformResourceIdentifier("hole.example")],
+     [x509.UniformResourceIdentifier("https://a@hole.example@other.example/")], "rfc"),
+    ("address-of-both-families", "an IPv4 address is not spelled as an IPv6 one", None,
+     [x509.IPAddress(ipaddress.ip_network("192.0.2.0/24"))],
+     [x509.IPAddress(ipaddress.ip_address("::ffff:192.0.2.1")),
+      x509.IPAddress(ipaddress.ip_address("198.51.100.1"))], "policy"),
+)
+for _label, _rule, _permitted, _excluded, _sans, _basis in _UNREAD:
+    presenting(f"name-{_label}", _rule, bad("name-constraint"), device(
+        label="a device of an odd name", sans=_sans,
+        issuer=constrained(_permitted, _excluded, f"a CA odd in {_label}")), basis=_basis)
 
 # What is not understood, or too weak.
 _UNKNOWN = x509.UnrecognizedExtension(ObjectIdentifier("1.2.3.4.5"), b"\x05\x00")
