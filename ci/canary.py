@@ -14,12 +14,13 @@ from signal import SIGKILL
 from subprocess import Popen
 
 from ci import libfuzzer
-from ci.process import TICK, Stop, all_killed, signal_group, spawn
+from ci.process import TICK, Stop, all_killed, cpu_seconds, importing, signal_group, spawn
 from mutants import plants
 from mutants.plants import Plant
 
-# The named input trips its canary at once; starting takes seconds on a machine under load.
-LIMIT = 60
+# The named input trips its canary at once; starting takes some seconds of processor time, on a
+# machine under load as well. The wall's are for one that sleeps.
+LIMIT, WALL = 60.0, 900
 # Oracles that look at every input come first: one that looks at a sample may miss the named one.
 PREFERRED = ("residue", "repeat", "refusal", "raised")
 
@@ -58,45 +59,56 @@ def choose(harness: str, catalogue: tuple[Plant, ...], corpus: Path) -> Canary:
     return Canary(harness, plant, seed)
 
 
-def fly(canaries: list[Canary], folder: Path, stop: Stop) -> None:
-    """Run every canary at once until each is found, the time is up, or a signal comes."""
+def fly(canaries: list[Canary], folder: Path, jobs: int, stop: Stop) -> None:
+    """Run the canaries, `jobs` at a time, until each is found or has had its time, or a signal."""
     children: list[Popen[bytes]] = []
-    waiting: list[tuple[Canary, Popen[bytes], Path]] = []
-    deadline = time.monotonic() + LIMIT
+    flying: list[tuple[Canary, Popen[bytes], float]] = []
+    waiting = [canary for canary in canaries if canary.plant is not None]
     with all_killed(children):
-        for canary in canaries:
-            if canary.plant is None or canary.seed is None:
+        while (waiting or flying) and not stop:
+            if waiting and len(flying) < jobs:
+                canary = waiting.pop(0)
+                child = _start(canary, folder / canary.harness)
+                children.append(child)
+                flying.append((canary, child, time.monotonic() + WALL))
                 continue
-            here = folder / canary.harness
-            tree = plants.apply(canary.plant, here / "tree")
-            for name in ("corpus", "findings", "seed"):
-                (here / name).mkdir()
-            if canary.seed.is_file():
-                shutil.copyfile(canary.seed, here / "seed" / canary.seed.name)
-            arguments = libfuzzer.fuzz_arguments(
-                output=here / "corpus",
-                seeds=[here / "seed"],
-                artifacts=here,
-                dictionary=None,
-                seed=1,
-                seconds=LIMIT,
-            )
-            child = spawn(
-                [*libfuzzer.runner(canary.harness), *arguments],
-                here / "log",
-                {"RESIDUE_FINDINGS": str(here / "findings"), "PYTHONDONTWRITEBYTECODE": "1"},
-                cwd=tree,
-            )
-            children.append(child)
-            waiting.append((canary, child, here / "findings"))
-        while waiting and time.monotonic() < deadline and not stop:
-            for entry in list(waiting):
-                canary, child, findings = entry
+            for entry in list(flying):
+                canary, child, deadline = entry
+                over = time.monotonic() > deadline or cpu_seconds(child.pid) > LIMIT
+                # Before the findings are looked for: it may write one and end.
                 ended = child.poll() is not None
-                canary.found = any(findings.glob("*.json"))
-                if canary.found or ended:
+                canary.found = any((folder / canary.harness / "findings").glob("*.json"))
+                if canary.found or ended or over:
                     signal_group(child, SIGKILL)
-                    waiting.remove(entry)
+                    flying.remove(entry)
             time.sleep(TICK)
     if all(canary.found for canary in canaries):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(canary: Canary, here: Path) -> Popen[bytes]:
+    """The harness over its planted tree, in a folder of its own."""
+    assert canary.plant is not None and canary.seed is not None
+    tree = plants.apply(canary.plant, here / "tree")
+    for name in ("corpus", "findings", "seed"):
+        (here / name).mkdir()
+    if canary.seed.is_file():
+        shutil.copyfile(canary.seed, here / "seed" / canary.seed.name)
+    arguments = libfuzzer.fuzz_arguments(
+        output=here / "corpus",
+        seeds=[here / "seed"],
+        artifacts=here,
+        dictionary=None,
+        seed=1,
+        seconds=WALL,
+    )
+    return spawn(
+        [*libfuzzer.runner(canary.harness), *arguments],
+        here / "log",
+        {
+            **importing(tree),
+            "RESIDUE_FINDINGS": str(here / "findings"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        cwd=here,
+    )

@@ -27,12 +27,14 @@ from ci.output import Output
 from ci.process import ROOT, Stop, run_all
 from ci.progress import Progress
 from ci.reach import Measured, Reach
-from ci.schedule import Slice
+from ci.schedule import Share
 from ci.shard import Shard, Task
 from ci.supervisor import Phase, Supervise
 from mutants import plants
 from mutants.plants import PlantError
 
+# A shard's process is ended by its supervisor, and with it; this is for when neither comes to pass.
+BACKSTOP = 3600.0
 # Signals after which a phase is left out altogether.
 LEAVES_OUT = 2
 
@@ -98,11 +100,8 @@ class Run:
 def conduct(options: Options, output: Output, progress: Progress, stop: Stop) -> Run:
     """Do it all. Nothing is raised for what a harness or the fuzzer does."""
     began = time.monotonic()
-    lanes = options.lanes or options.jobs
-    plan = schedule.lanes(
-        options.harnesses, options.seconds, lanes, options.weights, options.value_profile
-    )
-    run = Run(options, output, Phase(options.seconds, plan))
+    shares = schedule.shares(options.harnesses, options.weights, options.value_profile)
+    run = Run(options, output, Phase(options.seconds, options.lanes or options.jobs, shares))
     _copy_seeds(run)
     if options.canaries:
         progress.say("planted faults first")
@@ -144,7 +143,7 @@ def _fly(run: Run, stop: Stop) -> None:
         catalogue = plants.load_all()
         corpus = run.options.corpus
         run.canaries = [canary.choose(name, catalogue, corpus) for name in run.options.harnesses]
-        canary.fly(run.canaries, run.output.root / "canaries", stop)
+        canary.fly(run.canaries, run.output.root / "canaries", run.options.jobs, stop)
     except PlantError as error:
         run.untrusted.append(f"the catalogue of planted faults is stale: {error}")
     else:
@@ -163,21 +162,24 @@ def _fuzz(run: Run, progress: Progress, stop: Stop) -> None:
     # worth while addresses are random.
     base = secrets.randbelow(2**30) + 1
 
-    def make(turn: Slice, number: int) -> Shard:
-        name = f"{turn.harness}-{number}{'-values' if turn.value_profile else ''}"
+    def make(share: Share, seconds: float, number: int) -> Shard:
+        harness = share.harness
+        name = f"{harness}-{number}{'-values' if share.value_profile else ''}"
         return Shard(
             Task(
-                harness=turn.harness,
+                harness=harness,
                 name=name,
                 folder=run.output.shards / name,
-                seeds=_seeds(run, turn.harness),
-                findings=run.output.findings(turn.harness),
+                seeds=_seeds(run, harness),
+                earlier=[shard.corpus for shard in run.phase.of(harness)],
+                findings=run.output.findings(harness),
                 dictionary=dictionary,
                 seed=base + number * 1000,
-                command=run.options.command(turn.harness),
-                value_profile=turn.value_profile,
+                limit=run.options.seconds + BACKSTOP,
+                command=run.options.command(harness),
+                value_profile=share.value_profile,
             ),
-            max(turn.seconds, 1.0),
+            seconds,
         )
 
     curve = Curve(lambda harness: progress.finds.get(harness, 0))
@@ -261,22 +263,32 @@ def _judge(run: Run) -> None:
                 )
     if run.interrupted or not run.options.measures:
         return
-    for harness in run.options.harnesses:
-        measured = run.measured.get(harness)
-        shards = run.phase.of(harness)
-        run.untrusted += floors.under_floor(
-            floors.Done(
-                harness=harness,
-                executions=sum(s.executions for s in shards),
-                seconds=sum(s.elapsed(time.monotonic()) for s in shards),
-                edges=max((s.edges for s in shards), default=0),
-                imported=measured.reach["import"] if measured else Reach(),
-                merged=measured.reach["merged"] if measured else None,
-                gave_up=any(s.gave_up for s in shards),
+    done = [_done(run, harness) for harness in run.options.harnesses]
+    for one in done:
+        if floors.unreached(one):
+            run.notes.append(
+                f"{one.harness}: not reached for want of time; its fuzzer had {one.cpu:.1f} s of "
+                "processor time"
             )
-        )
+        run.untrusted += floors.under_floor(one)
+    if not any(one.executions for one in done):
+        run.untrusted.append("nothing was executed")
     if run.options.whole and run.measured:
         run.untrusted += floors.coverage_under_floor(run.total)
+
+
+def _done(run: Run, harness: str) -> floors.Done:
+    measured = run.measured.get(harness)
+    shards = run.phase.of(harness)
+    return floors.Done(
+        harness=harness,
+        executions=sum(shard.executions for shard in shards),
+        cpu=sum(shard.cpu for shard in shards),
+        edges=max((shard.edges for shard in shards), default=0),
+        imported=measured.reach["import"] if measured else Reach(),
+        merged=measured.reach["merged"] if measured else None,
+        gave_up=any(shard.gave_up for shard in shards),
+    )
 
 
 def _files(total: Reach) -> dict[str, Any]:
@@ -298,13 +310,16 @@ def as_data(run: Run) -> dict[str, Any]:
         shards = run.phase.of(m.harness)
         executions = sum(s.executions for s in shards)
         seconds = sum(s.elapsed(time.monotonic()) for s in shards)
+        cpu = sum(s.cpu for s in shards)
         measured = run.measured.get(m.harness)
         harnesses[m.harness] = {
             "executions": executions,
             "seconds": round(seconds, 1),
-            "rate": round(executions / seconds, 1) if seconds else 0.0,
+            "cpu": round(cpu, 1),
+            "rate": round(executions / cpu, 1) if cpu else 0.0,
             "edges": max((s.edges for s in shards), default=0),
-            "gained": max((s.gained for s in shards), default=0),
+            "gained": run.phase.gained(m.harness),
+            "turns": sum(begun.shard in shards for begun in run.phase.turns),
             "committed": len(merge.files(m.committed)),
             "seeds": (seeds := len(merge.files(run.output.seeds(m.harness)))),
             "found": m.found - seeds,

@@ -2,16 +2,20 @@
 
 They are far below what is usual, so that a slow machine passes, and far above what a run does that
 is broken: a harness that returns at once, an engine that was imported before it was instrumented,
-a corpus folder that was empty.
+a corpus folder that was empty. Time is the processes' own processor time: a machine that is busy
+with other work gives them less of it, and is not broken for that.
 """
 
 from dataclasses import dataclass
 
 from ci.reach import Reach
 
-# Executions a second of a harness's own time, its start included. The slowest harness does hundreds
-# on a quiet machine; a short turn on a loaded one is mostly start.
+# Executions a second of a harness's own processor time, its start included. The slowest harness
+# does fifty; a short turn is mostly start.
 EXECUTIONS_A_SECOND = 5.0
+# A process executes its first input after three seconds of processor time. One that has had less
+# than this and executed nothing was not reached; one that has had more does not fuzz.
+START = 20.0
 # Edges that the instrumentation reported. A harness whose engine is not instrumented has a few
 # dozen, which are its own.
 EDGES = 100
@@ -26,26 +30,34 @@ class Done:
 
     harness: str
     executions: int
-    seconds: float
+    cpu: float
+    """Seconds of processor time."""
     edges: int
     imported: Reach
     merged: Reach | None
     gave_up: bool
 
 
+def unreached(done: Done) -> bool:
+    """Whether there was no time for a harness to show what it can: nothing speaks against it."""
+    return not done.executions and not done.gave_up and done.cpu < START
+
+
 def under_floor(done: Done) -> list[str]:
     """Why one harness's part of a run proves nothing; empty when it stands."""
-    if done.executions == 0:
-        return [f"{done.harness}: nothing was executed"]
+    if unreached(done):
+        return []
     why = []
-    least = EXECUTIONS_A_SECOND * done.seconds
-    if done.executions < least:
-        why.append(
-            f"{done.harness}: {done.executions} executions in {done.seconds:.0f} s, "
-            f"fewer than {least:.0f}"
-        )
     if done.gave_up:
         why.append(f"{done.harness}: a shard was given up, its processes ended at their start")
+    if done.executions == 0:
+        return [*why, f"{done.harness}: nothing was executed"]
+    least = EXECUTIONS_A_SECOND * done.cpu
+    if done.executions < least:
+        why.append(
+            f"{done.harness}: {done.executions} executions in {done.cpu:.0f} s of processor time, "
+            f"fewer than {least:.0f}"
+        )
     if done.edges < EDGES:
         why.append(f"{done.harness}: {done.edges} edges, so the engine was not instrumented")
     if done.merged is None:

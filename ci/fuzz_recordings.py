@@ -123,6 +123,7 @@ def _too_long(signum: int, frame: FrameType | None) -> None:
 
 def _child() -> None:
     process.die_with_parent()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # A Ctrl-C reaches the whole group: it is for the parent to end the run, in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -173,6 +174,7 @@ class Run:
             yield from map(work, batches)
             return
         lines()  # read once, before the fork
+        process.leash()
         with ProcessPoolExecutor(self.jobs, initializer=_child) as pool:
             running: dict[Future[Tally], Batch] = {}
             for batch in batches:

@@ -7,13 +7,12 @@ merge did not end well, every input is kept instead. Nothing that was found is l
 """
 
 import hashlib
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from ci import libfuzzer
-from ci.process import ROOT, Job
+from ci.process import ROOT, Job, importing
 
 # Merging runs each input once or twice under instrumentation, in milliseconds; this is for one that
 # hangs.
@@ -114,7 +113,6 @@ def prepare(merge: Merge, log: Path, root: Path, command: list[str], findings: P
     if merge.found:
         scratch = root / "scratch"
         here = [path.relative_to(root) for path in (merge.merged, *merge.sources, scratch)]
-        path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         merge.job = Job(
             [*command, *libfuzzer.merge_arguments(here[0], here[1:-1], here[-1])],
             log,
@@ -122,9 +120,9 @@ def prepare(merge: Merge, log: Path, root: Path, command: list[str], findings: P
             # A known finding must not end the merge. Its control file is left behind when the merge
             # is killed, so it goes where we clear up.
             {
+                **importing(ROOT),
                 "RESIDUE_FINDINGS": str(findings),
                 "TMPDIR": str(here[-1]),
-                "PYTHONPATH": os.pathsep.join(path),
             },
             cwd=root,
         )

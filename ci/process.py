@@ -2,12 +2,14 @@
 
 Each child leads a process group of its own, so that a signal reaches what it started in turn
 (libFuzzer runs itself again through a shell when it merges), and so that a Ctrl-C on the terminal
-reaches the supervisor alone, which then stops its children in order. The kernel kills the child
-when the supervisor dies without a chance to do so.
+reaches the supervisor alone, which then stops its children in order. The kernel kills the whole
+group when the supervisor dies without a chance to do so: the group has the reading end of a pipe
+whose writing end the supervisor alone has, and asked for SIGKILL as the word of the pipe's end.
 """
 
 import contextlib
-import ctypes
+import fcntl
+import functools
 import os
 import signal
 import subprocess
@@ -18,22 +20,37 @@ from pathlib import Path
 from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
-"""The checkout. Children run here, so that they import its packages and no others."""
+"""The checkout. Children import its packages and no others."""
 
-PR_SET_PDEATHSIG = 1
 # How long a child may take to write down what it has after a polite signal.
 GRACE = 5.0
 TICK = 0.1
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
+
+@functools.cache
+def leash() -> tuple[int, int]:
+    """The pipe of this process; its writing end closes with it."""
+    return os.pipe()
+
+
+def _reading_end() -> int:
+    # Opened anew: who is told, and how, belongs to what was opened and not to the pipe.
+    return os.open(f"/proc/self/fd/{leash()[0]}", os.O_RDONLY)
+
+
+def _put_on(owner: int, reading: int) -> None:
+    """The kernel kills a process, or of a negative number a group, when the pipe has no writer."""
+    fcntl.fcntl(reading, fcntl.F_SETOWN, owner)
+    fcntl.fcntl(reading, fcntl.F_SETSIG, signal.SIGKILL)
+    flags = fcntl.fcntl(reading, fcntl.F_GETFL)
+    fcntl.fcntl(reading, fcntl.F_SETFL, flags | os.O_ASYNC)
 
 
 def die_with_parent() -> None:
-    """In a child: the kernel kills it when its parent is gone."""
-    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    # The supervisor's own handlers do nothing here; the child begins with the defaults.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+    """In a child that was forked and runs this program still: the kernel kills it when its parent,
+    which has called `leash` before, is gone."""
+    _put_on(os.getpid(), _reading_end())
+    os.close(leash()[1])
 
 
 def spawn(
@@ -45,12 +62,15 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start a child in its own process group with its output appended to `log`.
 
-    Its standard output goes to the new file `answer` instead, where a program is to read it.
+    Its standard output goes to the new file `answer` instead, where a program is to read it. The
+    group ends with this process, at the latest.
     """
     with contextlib.ExitStack() as files:
         said = files.enter_context(log.open("ab"))
         out = said if answer is None else files.enter_context(answer.open("wb"))
-        return subprocess.Popen(
+        reading = _reading_end()
+        files.callback(os.close, reading)
+        child = subprocess.Popen(
             list(argv),
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -58,9 +78,24 @@ def spawn(
             env={**os.environ, **(env or {})},
             cwd=cwd,
             start_new_session=True,
-            # Safe although it runs Python between fork and exec: the supervisor has one thread.
-            preexec_fn=die_with_parent,
+            pass_fds=(reading,),
         )
+        _put_on(-child.pid, reading)
+        return child
+
+
+def importing(root: Path) -> dict[str, str]:
+    """The environment of a Python that takes its packages from a tree wherever it stands itself."""
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    return {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+
+
+def cpu_seconds(pid: int) -> float:
+    """The processor time of a child that was not waited for yet; 0 of one that is gone."""
+    with contextlib.suppress(OSError):
+        # The kernel's name for another process's clock.
+        return time.clock_gettime(~pid << 3 | 2)
+    return 0.0
 
 
 def signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -60,16 +60,14 @@ class Progress:
 
     def line(self, phase: Phase, now: float) -> str:
         """The state in one line: time left, then each harness."""
-        names = list(dict.fromkeys(turn.harness for lane in phase.lanes for turn in lane))
+        names = list(dict.fromkeys(share.harness for share in phase.shares))
         parts = [f"{phase.left(now):4.0f} s left"]
         for name in names:
             shards = phase.of(name)
             executions = sum(shard.executions for shard in shards)
             state = f"{self._rate(name):,.0f}/s" if executions else "starts"
-            if not shards:
+            if all(shard.finished for shard in shards):
                 state = "waits"
-            if shards and all(shard.finished for shard in shards):
-                state = "done"
             edges = max((shard.edges for shard in shards), default=0)
             finds = self.finds.get(name, 0)
             parts.append(f"{name} {state} {executions:,} runs {edges} edges {finds} finds")

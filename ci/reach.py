@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ci.process import Job
+from ci.process import ROOT, Job, importing
 
 Place = tuple[str, ...]
 
@@ -122,7 +122,8 @@ def job(
 ) -> Job:
     """The process that measures the inputs of one harness."""
     folders = [str(folder) for folder in (committed, merged, *sources)]
-    return Job([sys.executable, "-m", "ci.measure", str(result), harness, *folders], log, LIMIT)
+    argv = [sys.executable, "-m", "ci.measure", str(result), harness, *folders]
+    return Job(argv, log, LIMIT, importing(ROOT), cwd=log.parent)
 
 
 def read(result: Path) -> Measured | None:

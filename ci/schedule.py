@@ -1,87 +1,85 @@
-"""Who fuzzes when: the harnesses' turns on the processes of a campaign.
+"""Who fuzzes next: the harnesses' turns on the processes of a campaign.
 
-The time asked for is the wall time of the whole fuzzing phase. JOBS lanes of that length are cut
-into shares, one a harness, in order; a share that does not fit in the rest of its lane goes on at
-the start of the next. Two harnesses of equal weight on two lanes have a lane each; one has both.
+Every share, mostly one a harness, has a turn before any has a second. After that a turn goes to
+the share that has had the least of the last turns for its energy, which is its weight and the edges
+that it found in them: time goes where it still finds. One that finds nothing is not forgotten:
+who is in none of the last turns is next. All of it follows from the turns so far and nothing else.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-# Starting Python and instrumenting the engine takes a little over two seconds; a slice that is not
-# longer than that by much would be spent on it.
+# What a stranger reaches before he has any key is fuzzed longer than the rest that finds as much.
+WEIGHTS = {"hello": 2.0, "server": 4.0}
+# The turns that are looked back at, for each share: what was found before says little of now, and
+# this often a share that finds nothing is tried again.
+RECENT = 3
+# A turn is so long that each share may have this many, between these seconds. Starting a fuzzer
+# takes two of them and its seeds once more; a worker of a cluster that is lost takes a turn's finds
+# with it.
+TURNS = 8
+SHORT, LONG = 10.0, 300.0
+# Less time than this is not worth the start of a process.
 SHORTEST = 4.0
-# What every harness has at least, where there is as much, so that it does something on a slow day.
-LEAST = 5.0
-ROUNDING = 1e-6
-# What a stranger reaches before he has any key is fuzzed longer than the rest. Of the time that is
-# left when every harness has its least, these have so many parts and the others one: on
-# two processes for a minute, enough for 300,000 inputs of hello.
-WEIGHTS = {"hello": 4.0, "server": 8.0}
 
 
 @dataclass(frozen=True)
-class Slice:
-    """One harness's turn on one lane, in seconds."""
+class Share:
+    """Who may have a turn: a harness, and how much of it."""
 
     harness: str
-    seconds: float
+    weight: float = 1.0
     value_profile: bool = False
-    """The turn looks at the values that are compared too: slow, so it is one beside the others."""
-
-    @property
-    def whose(self) -> tuple[str, bool]:
-        """The share that this turn is a part of."""
-        return self.harness, self.value_profile
+    """Its turns look at the values that are compared too: slow, so it is one beside the others."""
 
 
-def lanes(
-    harnesses: list[str],
-    seconds: float,
-    jobs: int,
+@dataclass(frozen=True)
+class Turn:
+    """A share's time on a process, in seconds, and the edges that it found and its seeds had not.
+
+    Of one that is not over yet, the time that it was given and what it has found so far.
+    """
+
+    share: Share
+    seconds: float
+    edges: int = 0
+
+
+def shares(
+    harnesses: Sequence[str],
     weights: Mapping[str, float] | None = None,
     value_profile: str | None = None,
-) -> list[list[Slice]]:
-    """What each lane runs, one slice after the other.
+) -> list[Share]:
+    """The shares of a campaign: one a harness, and one more for that of `value_profile`.
 
-    `weights` go before WEIGHTS; `value_profile` names the harness that has one more share, with
-    the weight of one.
+    `weights` go before WEIGHTS.
     """
     parts = {**WEIGHTS, **(weights or {})}
-    shares = [(Slice(harness, 0.0), parts.get(harness, 1.0)) for harness in harnesses]
-    if value_profile is not None:
-        shares.append((Slice(value_profile, 0.0, True), 1.0))
-    time = seconds * jobs
-    least = min(LEAST, time / len(shares))
-    spare = time - least * len(shares)
-    whole = sum(part for _, part in shares)
-    plan: list[list[Slice]] = [[] for _ in range(jobs)]
-    lane, free = 0, seconds
-    for share, part in shares:
-        left = least + spare * part / whole
-        while left > ROUNDING and lane < jobs:
-            turn = min(left, free)
-            plan[lane].append(replace(share, seconds=turn))
-            left -= turn
-            free -= turn
-            if free <= ROUNDING:
-                lane, free = lane + 1, seconds
-    # `max` takes the first of equals, so that of two halves one is the share's own.
-    best = {
-        share.whose: max((s for row in plan for s in row if s.whose == share.whose), key=_time)
-        for share, _ in shares
-    }
-    return [_joined(row, best) for row in plan]
+    found = [Share(harness, parts.get(harness, 1.0)) for harness in harnesses]
+    return found if value_profile is None else [*found, Share(value_profile, value_profile=True)]
 
 
-def _time(turn: Slice) -> float:
-    return turn.seconds
+def turn_seconds(count: int, seconds: float, jobs: int) -> float:
+    """How long a turn is when `count` shares have `jobs` processes for so many seconds.
+
+    In a run that is too short for it each share's part of the time, so that all have one.
+    """
+    part = seconds * jobs / count
+    return min(max(part / TURNS, SHORT), LONG, max(part, SHORTEST), seconds)
 
 
-def _joined(row: list[Slice], best: dict[tuple[str, bool], Slice]) -> list[Slice]:
-    """Gives a slice too short to be worth its start to its neighbours, never a share's best."""
-    kept = [s for s in row if s.seconds >= SHORTEST or s is best[s.whose]]
-    if not kept:
-        return row
-    spare = sum(s.seconds for s in row) - sum(s.seconds for s in kept)
-    return [replace(s, seconds=s.seconds + spare / len(kept)) for s in kept]
+def following(shares: Sequence[Share], turns: Sequence[Turn], usual: float) -> Share:
+    """Who is next after these turns, in the order of their beginnings; `usual` is a turn's seconds.
+
+    Of two that are next alike, the one that comes first in `shares`.
+    """
+    recent = turns[-RECENT * len(shares) :]
+
+    def due(share: Share) -> float:
+        own = [turn for turn in recent if turn.share == share]
+        had = sum(turn.seconds for turn in own)
+        # One edge in a usual turn is as much as the weight alone.
+        found = sum(turn.edges for turn in own) * usual / max(had, usual)
+        return had / (share.weight * (1 + found))
+
+    return min(shares, key=due)

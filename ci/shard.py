@@ -13,7 +13,7 @@ from subprocess import Popen
 
 from ci import libfuzzer
 from ci.libfuzzer import Status, Tail
-from ci.process import GRACE, reap, signal_group, spawn
+from ci.process import GRACE, ROOT, cpu_seconds, importing, reap, signal_group, spawn
 
 # Processes that end this often in a row before they have been through their seeds will not do
 # better the next time: an import that fails, a committed input that hangs.
@@ -33,8 +33,12 @@ class Task:
     findings: Path
     dictionary: Path | None
     seed: int
+    limit: float
+    """After so many seconds a process ends by itself, if nobody has ended it."""
     command: list[str]
     value_profile: bool = False
+    earlier: list[Path] = field(default_factory=list)
+    """What the harness's turns before have found: seeds as well."""
 
 
 @dataclass
@@ -51,6 +55,9 @@ class Shard:
     most_edges: int = 0
     seeds_edges: int = 0
     """Edges that the seeds alone reached, in the first process that went through them."""
+    cpu: float = 0.0
+    """Seconds of processor time of all its processes: a busy machine does not slow these."""
+    cpu_before: float = 0.0
     starts: int = 0
     fruitless: int = 0
     gave_up: bool = False
@@ -87,30 +94,49 @@ class Shard:
         """Seconds since the first start, to the end if it has ended."""
         return (self.ended if self.ended is not None else now) - self.started
 
+    def left(self, now: float) -> float:
+        """Seconds until its time is up."""
+        return self.seconds - (now - self.started)
+
+    @property
+    def begun(self) -> bool:
+        """A process of it has gone through the seeds, or none will."""
+        return bool(self.first_edges) or self.finished
+
+    @property
+    def first_edges(self) -> int:
+        """The edges that its seeds reached; 0 while nobody knows."""
+        return self.seeds_edges or self.status.seeded_edges
+
     def begin(self, now: float) -> None:
         """Make the folders and start the first process."""
         self.corpus.mkdir(parents=True)
         self.artifacts.mkdir()
         self.tail = Tail(self.log)
         self.started = now
-        self._start(self.seconds)
+        self._start()
 
-    def _start(self, left: float) -> None:
+    def _start(self) -> None:
         arguments = libfuzzer.fuzz_arguments(
             output=self.corpus,
-            seeds=self.task.seeds,
+            seeds=[*self.task.seeds, *self.task.earlier],
             artifacts=self.artifacts,
             dictionary=self.task.dictionary,
             seed=self.task.seed + self.starts,
-            # A backstop for a supervisor that is gone; it ends the shard by signal before that.
-            seconds=int(left + GRACE) + 1,
+            seconds=int(self.task.limit),
             value_profile=self.task.value_profile,
         )
         self.starts += 1
         self.child = spawn(
             [*self.task.command, *arguments],
             self.log,
-            {"RESIDUE_FINDINGS": str(self.task.findings), "PYTHONUNBUFFERED": "1"},
+            {
+                **importing(ROOT),
+                "RESIDUE_FINDINGS": str(self.task.findings),
+                "PYTHONUNBUFFERED": "1",
+            },
+            # What it leaves where it stands (libFuzzer, as it ends, forgets its prefix) is here.
+            cwd=self.task.folder,
         )
 
     def tend(self, now: float) -> None:
@@ -119,7 +145,8 @@ class Shard:
             return
         for line in self.tail.lines():
             self.status.read(line)
-        left = self.seconds - (now - self.started)
+        left = self.left(now)
+        self.cpu = max(self.cpu, self.cpu_before + cpu_seconds(self.child.pid))
         if self.child.poll() is not None:
             self._ended(left, now)
         elif self.asked is None and left <= 0:
@@ -132,6 +159,7 @@ class Shard:
         assert self.child is not None and self.tail is not None
         code = reap(self.child)
         self.child = None
+        self.cpu_before = self.cpu
         for line in self.tail.lines():
             self.status.read(line)
         self.earlier += self.status.executions
@@ -148,7 +176,7 @@ class Shard:
         if self.gave_up or left < WORTH_A_START:
             self.ended = now
         else:
-            self._start(left)
+            self._start()
 
     @property
     def edges(self) -> int:
@@ -158,8 +186,7 @@ class Shard:
     @property
     def gained(self) -> int:
         """The edges that its seeds did not reach."""
-        seeds = self.seeds_edges or self.status.seeded_edges
-        return self.edges - seeds if seeds else 0
+        return self.edges - self.first_edges if self.first_edges else 0
 
     def interrupt(self, now: float) -> None:
         """Ask the process to end now; it keeps its corpus, and `tend` notices its end."""

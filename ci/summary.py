@@ -46,13 +46,15 @@ def text(data: dict[str, Any]) -> str:
 
 
 def _table(harnesses: dict[str, Any]) -> list[str]:
-    head = ("harness", "runs", "a second", "edges", "inputs", "new", "lines", "branches", "finds")
+    head = ("harness", "time", "runs", "a second", "edges", "inputs", "new")
+    head = (*head, "lines", "branches", "finds")
     rows = [head]
     for name, h in harnesses.items():
         reach = h["coverage"]
         rows.append(
             (
                 name,
+                clock(h["seconds"]),
                 f"{h['executions']:,}",
                 f"{h['rate']:,.0f}",
                 str(h["edges"]),

@@ -1,15 +1,15 @@
 """The fuzzing phase of a campaign on a cluster: the lanes are the workers' threads.
 
-The shards are those that `ci.schedule` plans and lie where local ones would, so that everything
-after the phase is the code that there is. A shard is sent out in terms of minutes, because a lost
-worker takes with it what its term had found; the next term of a harness begins with what all the
-shards before it brought back.
+The turns are those of `ci.schedule` and the shards lie where local ones would, so that everything
+after the phase is the code that there is. A shard is one turn, which is minutes at most, because a
+lost worker takes with it what its turn had found; the next turn of a harness begins with what all
+the shards before it brought back.
 """
 
 import shutil
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,12 +17,11 @@ from ci.cluster import errand, tree
 from ci.cluster.client import Answer, Cluster, Lost, Sent
 from ci.cluster.versions import FUZZING
 from ci.process import TICK, Stop
-from ci.schedule import LEAST, SHORTEST, Slice
+from ci.schedule import SHORT, Share
 from ci.shard import Shard
-from ci.supervisor import MakeShard, Phase, Report, with_ends
+from ci.supervisor import MakeShard, Phase, Report
 
-TERM = 300.0
-# What others found goes along with a term up to this size, the smallest inputs first.
+# What others found goes along with a turn up to this size, the smallest inputs first.
 MORE_BYTES = 1 << 20
 # After a signal the shards have so long to end and to come home.
 SECONDS_TO_COME_HOME = 30.0
@@ -32,14 +31,11 @@ AT_ONCE = 2
 
 @dataclass
 class Lane:
-    """A worker's thread: the slices that it has still to run, and the one it runs."""
+    """A worker's thread, and the shard that it runs."""
 
     home: str
-    waiting: list[tuple[Slice, float]]
     shard: Shard | None = None
     out: Sent | None = None
-    term: int = 0
-    fuzzed: float = 0.0
 
 
 @dataclass
@@ -59,55 +55,43 @@ class Campaign:
         if lane.out is not None:
             self._live(lane, lane.out)
             self._take(lane, lane.out, stop)
-        if lane.out is None and not stop:
-            if lane.shard is not None:
-                left = lane.shard.seconds - lane.fuzzed
-                if left < SHORTEST or lane.shard.gave_up:
-                    self._end(lane)
-                else:
-                    self._send(lane, lane.shard, left)
-            if lane.shard is None and lane.waiting:
-                self._begin(lane)
-        elif lane.out is None and lane.shard is not None:
-            self._end(lane)
-
-    def _begin(self, lane: Lane) -> None:
-        planned, end = lane.waiting.pop(0)
         now = time.monotonic()
-        # Late is better than never: a worker that was lost has cost others their time.
-        seconds = max(self.phase.began + end - now, min(planned.seconds, LEAST))
-        shard = self.make(replace(planned, seconds=seconds), len(self.phase.shards) + 1)
-        self.phase.shards.append(shard)
+        if lane.out is None and not stop and (share := self.phase.next(now)) is not None:
+            self._begin(lane, share, now)
+
+    def _begin(self, lane: Lane, share: Share, now: float) -> None:
+        shard = self.phase.begin(share, self.make, now)
+        # A first turn that is late, because a worker was lost, is a turn all the same.
+        shard.seconds = max(shard.seconds, min(SHORT, self.phase.usual))
         shard.corpus.mkdir(parents=True)
         shard.artifacts.mkdir()
         shard.started = now
-        lane.shard, lane.term, lane.fuzzed = shard, 0, 0.0
-        self._send(lane, shard, shard.seconds)
+        lane.shard = shard
+        self._send(lane, shard)
 
-    def _end(self, lane: Lane) -> None:
+    def _end(self, lane: Lane, fuzzed: float) -> None:
+        """The turn is over. It is so long as it fuzzed, and not as it waited: rates are of that."""
         assert lane.shard is not None
-        # What it fuzzed, and not what it waited: rates are of that.
-        lane.shard.ended = lane.shard.started + lane.fuzzed
-        lane.shard = None
+        lane.shard.ended = lane.shard.started + fuzzed
+        self.phase.newest(lane.shard).end(lane.shard.ended)
+        lane.shard = lane.out = None
 
-    def _send(self, lane: Lane, shard: Shard, left: float) -> None:
+    def _send(self, lane: Lane, shard: Shard) -> None:
         task = shard.task
         if task.harness not in self.seeds:
             folders = [entry for folder in task.seeds for entry in tree.entries(folder, "seeds")]
             self.seeds[task.harness] = [self.cluster.archive(tree.pack(folders))] if folders else []
         seeds = self.seeds[task.harness]
         more = self._more(task.harness)
-        lane.term += 1
         lane.home = self.cluster.home(lane.home, [other.home for other in self.lanes])
-        name = f"{task.name}.{lane.term}"
-        seconds = min(left, TERM)
+        name, seconds = task.name, shard.seconds
         local = task.command[:1] == [sys.executable]
         work = {
             "kind": "fuzz",
             "name": name,
             "harness": task.harness,
             "seconds": seconds,
-            "seed": task.seed + shard.starts,
+            "seed": task.seed,
             "value_profile": task.value_profile,
             "command": task.command[1:] if local else task.command,
             "seeds": bool(more),
@@ -134,30 +118,30 @@ class Campaign:
         if told is not None and lane.shard is not None:
             lane.shard.status.executions = told.get("executions", 0)
             lane.shard.status.edges = told.get("edges", 0)
+            lane.shard.seeds_edges = told.get("seeds_edges", 0)
 
     def _take(self, lane: Lane, out: Sent, stop: Stop) -> None:
         assert lane.shard is not None
         try:
             answer = self.cluster.take(out)
         except Lost as error:
-            lane.out = None
-            lane.fuzzed = lane.shard.seconds
+            self._end(lane, lane.shard.seconds)
             if not stop:
                 self.phase.troubles.append(str(error))
             return
         if answer is not None:
-            lane.out = None
-            lane.fuzzed += answer.state["seconds"]
             self._keep(lane.shard, answer)
+            self._end(lane, answer.state["seconds"])
 
     def _keep(self, shard: Shard, answer: Answer) -> None:
         """Put what came back where a local shard would have left it."""
         state = answer.state
-        shard.status.executions = 0
-        shard.earlier += state["executions"]
+        shard.status.executions = state["executions"]
         shard.most_edges = max(shard.edges, state["edges"])
-        shard.starts += state["starts"]
-        shard.ends += state["ends"]
+        shard.seeds_edges = state["seeds_edges"]
+        shard.cpu = state["cpu"]
+        shard.starts = state["starts"]
+        shard.ends = state["ends"]
         shard.gave_up = state["gave_up"]
         arrived = shard.task.folder / "arrived"
         errand.unpack(answer.files, arrived)
@@ -177,11 +161,6 @@ class Campaign:
             if not (shard.task.findings / file.with_suffix(".json").name).exists():
                 file.replace(shard.task.findings / file.name)
         shutil.rmtree(arrived)
-
-    @property
-    def idle(self) -> bool:
-        """Nothing is out and nothing is left to send."""
-        return all(lane.shard is None and not lane.waiting for lane in self.lanes)
 
 
 def _weight(item: tuple[str, bytes]) -> tuple[int, str]:
@@ -213,19 +192,16 @@ def supervise(
     """Run every lane of the phase on the cluster, as `ci.supervisor.run` does on this machine."""
     with Cluster(address, FUZZING) as cluster:
         code = cluster.archive(tree.pack(tree.code()))
-        campaign = Campaign(cluster, phase, make, code)
         homes = cluster.lanes or [""]
-        for number, plan in enumerate(phase.lanes):
-            home = homes[number % len(homes)]
-            campaign.lanes.append(Lane(home, with_ends(plan)))
+        lanes = [Lane(homes[number % len(homes)]) for number in range(phase.jobs)]
+        campaign = Campaign(cluster, phase, make, code, lanes)
         phase.began = time.monotonic()
         try:
             _loop(campaign, stop, report)
         finally:
             phase.took = time.monotonic() - phase.began
-            for lane in campaign.lanes:
-                if lane.shard is not None:
-                    lane.shard.ended = lane.shard.started + lane.fuzzed
+            for shard in phase.shards:
+                shard.ended = shard.started if shard.ended is None else shard.ended
             phase.notes += [
                 *cluster.notes,
                 f"on {len(set(homes))} workers with {len(homes)} threads at {address}: "
@@ -244,7 +220,7 @@ def _loop(campaign: Campaign, stop: Stop, report: Report) -> None:
             campaign.tend(lane, stop)
         out = any(lane.out is not None for lane in campaign.lanes)
         now = time.monotonic()
-        if campaign.idle or (stop and not out):
+        if not out:
             return
         if stop.count >= AT_ONCE or (asked is not None and now > asked + SECONDS_TO_COME_HOME):
             return

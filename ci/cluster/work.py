@@ -20,13 +20,15 @@ from ci import libfuzzer, supervisor
 from ci.cluster import tree
 from ci.exits import Untrusted
 from ci.process import ROOT, Stop
-from ci.schedule import Slice
+from ci.schedule import Share
 from ci.shard import Shard, Task
 from ci.supervisor import Phase
 
 # What a log may weigh on its way home: its end, where a crash tells its story.
 LOG_BYTES = 256 * 1024
 PROGRESS_EVERY = 0.5
+# A fuzzer that nobody has ended ends so many seconds after its time.
+BACKSTOP = 600.0
 RESULTS = "results.json"
 
 
@@ -73,18 +75,20 @@ def fuzz(
         findings=findings,
         dictionary=dictionary if dictionary.is_file() else None,
         seed=job["seed"],
+        limit=job["seconds"] + BACKSTOP,
         value_profile=job["value_profile"],
         command=[sys.executable, *job["command"]] if job["command"] else libfuzzer.runner(harness),
     )
-    turn = Slice(harness, job["seconds"])
-    phase = Phase(turn.seconds, [[turn]])
+    phase = Phase(job["seconds"], 1, [Share(harness)])
 
     def report(phase: Phase, now: float) -> None:
         leash.look()
         for shard in phase.shards:
-            leash.tell(executions=shard.executions, edges=shard.edges)
+            leash.tell(
+                executions=shard.executions, edges=shard.edges, seeds_edges=shard.first_edges
+            )
 
-    supervisor.run(phase, lambda turn, _: Shard(task, turn.seconds), leash.stop, report)
+    supervisor.run(phase, lambda share, seconds, _: Shard(task, seconds), leash.stop, report)
     (shard,) = phase.shards
     log = out / "log"
     if log.exists() and log.stat().st_size > LOG_BYTES:
@@ -92,6 +96,8 @@ def fuzz(
     state = {
         "executions": shard.executions,
         "edges": shard.edges,
+        "seeds_edges": shard.first_edges,
+        "cpu": shard.cpu,
         "starts": shard.starts,
         "ends": shard.ends,
         "gave_up": shard.gave_up,

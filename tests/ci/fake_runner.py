@@ -10,6 +10,9 @@ silent    ends by itself after a moment, with a code that says nothing
 deaf      fuzzes and ignores every polite signal
 parent    fuzzes and has a child of its own, whose process id is in the log
 emptied   fuzzes, but its merge ends well and gives nothing
+late      fuzzes, after a second with its seeds
+busy      works without an end before it has read its seeds
+untidy    fuzzes, and leaves a file where it stands
 """
 
 import os
@@ -53,6 +56,12 @@ def fuzz(behaviour: str, output: Path, options: dict[str, str]) -> None:
     if behaviour == "parent":
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         say(f"child {child.pid}")
+    if behaviour == "late":
+        time.sleep(1.5)
+    while behaviour == "busy":
+        pass
+    if behaviour == "untidy":
+        Path("timeout-0123").touch()
     say("#2\tINITED cov: 200 ft: 210 corp: 1/3b exec/s: 0 rss: 44Mb")
     began = time.monotonic()
     while time.monotonic() - began < float(options["-max_total_time"]):

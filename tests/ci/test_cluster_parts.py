@@ -9,7 +9,7 @@ from ci.cluster import client, fuzz, mutate, tree
 from ci.cluster.client import Answer, Lost, Sent
 from ci.exits import Untrusted
 from ci.process import ROOT, Stop
-from ci.schedule import Slice
+from ci.schedule import shares
 from ci.shard import Shard, Task
 from ci.supervisor import Phase
 from mutants import survey
@@ -133,51 +133,51 @@ def test_after_a_signal_what_did_not_come_back_was_not_run(pretend, tmp_path, mo
     assert judged.report.adds_up()
 
 
-def supervise(tmp_path, lanes):
+def supervise(tmp_path, harnesses, jobs=1, seconds=4.3):
     """A phase whose shards are named after their harness; what it came to."""
     (tmp_path / "seeds").mkdir()
 
-    def make(turn, number):
-        folder = tmp_path / f"{turn.harness}-{number}"
+    def make(share, seconds, number):
+        folder = tmp_path / f"{share.harness}-{number}"
         findings = tmp_path / "findings"
-        task = Task(turn.harness, folder.name, folder, [], findings, None, 7, ["x"])
-        return Shard(task, turn.seconds)
+        task = Task(share.harness, folder.name, folder, [], findings, None, number, 60, ["x"])
+        return Shard(task, seconds)
 
-    phase = Phase(60.0, lanes)
+    phase = Phase(seconds, jobs, shares(harnesses))
     fuzz.supervise("tcp://s", phase, make, Stop(), lambda *_: None)
     return phase
 
 
-def term(tmp_path, name, seconds, inputs, **state):
-    """The answer of one term."""
+def answer(tmp_path, seconds, inputs, **state):
+    """What comes back of one turn."""
     files = []
     for path, data in inputs.items():
         file = tmp_path / path.replace("/", "-")
         file.write_bytes(data)
         files.append((path, file))
     said = {"executions": 10, "edges": 5, "starts": 1, "ends": [], "gave_up": False}
+    said |= {"seeds_edges": 1, "cpu": seconds}
     return Answer("tcp://a", {**said, "seconds": seconds, **state}, tree.pack(files))
 
 
-def test_a_long_shard_goes_out_in_terms_which_begin_with_what_came_back(pretend, tmp_path):
+def test_a_turn_begins_with_what_came_back_of_those_before_it(pretend, tmp_path):
     works = []
 
     def answers(name, work, turn):
         works.append((name, work))
         inputs = {f"out/corpus/{turn}": b"%d" % turn, "out/log": b"line\n"}
-        return term(tmp_path, name, work["seconds"], inputs, edges=turn)
+        return answer(tmp_path, 4.0, inputs, edges=turn)
 
     pretend(answers)
-    phase = supervise(tmp_path, [[Slice("hello", 2 * fuzz.TERM + 50)]])
-    assert [name for name, _ in works] == ["hello-1.1", "hello-1.2", "hello-1.3"]
-    assert [work["seeds"] for _, work in works] == [False, True, True]
-    assert [work["seed"] for _, work in works] == [7, 8, 9], "another seed each"
-    assert sum(work["seconds"] for _, work in works) == pytest.approx(650, abs=1)
-    (shard,) = phase.shards
-    assert shard.executions == 30 and shard.starts == 3 and shard.edges == 3 and shard.finished
-    assert sorted(file.name for file in shard.corpus.iterdir()) == ["1", "2", "3"]
-    assert shard.log.read_text() == "line\n" * 3
-    assert shard.elapsed(0.0) == pytest.approx(650, abs=1)
+    phase = supervise(tmp_path, ["hello"])
+    assert [name for name, _ in works][:2] == ["hello-1", "hello-2"]
+    assert [work["seeds"] for _, work in works][:2] == [False, True]
+    assert [work["seed"] for _, work in works][:2] == [1, 2], "another seed each"
+    for number, shard in enumerate(phase.shards, 1):
+        assert (shard.executions, shard.edges, shard.cpu) == (10, number, 4.0) and shard.finished
+        assert [file.name for file in shard.corpus.iterdir()] == [str(number)]
+        assert shard.log.read_text() == "line\n" and shard.elapsed(0.0) == pytest.approx(4.0)
+    assert phase.gained("hello") == len(phase.shards) - 1
 
 
 def test_a_finding_is_kept_once_and_with_its_own_input(pretend, tmp_path):
@@ -185,24 +185,24 @@ def test_a_finding_is_kept_once_and_with_its_own_input(pretend, tmp_path):
 
     def answers(name, work, turn):
         inputs = {"findings/d.json": report, "findings/d.input": b"%d" % turn}
-        return term(tmp_path, name, work["seconds"], inputs)
+        return answer(tmp_path, work["seconds"], inputs)
 
     pretend(answers)
-    supervise(tmp_path, [[Slice("hello", 10.0)], [Slice("server", 10.0)]])
+    supervise(tmp_path, ["hello", "server"], jobs=2)
     kept = {file.name: file.read_bytes() for file in (tmp_path / "findings").iterdir()}
     assert kept == {"d.json": report, "d.input": b"1"}
 
 
 def test_a_shard_that_is_lost_is_said_and_the_others_go_on(pretend, tmp_path):
     def answers(name, work, turn):
-        if name == "hello-1.1":
-            return Lost("hello-1.1: every worker that ran it was lost")
-        return term(tmp_path, name, work["seconds"], {})
+        if name == "hello-1":
+            return Lost("hello-1: every worker that ran it was lost")
+        return answer(tmp_path, work["seconds"], {})
 
     pretend(answers)
-    phase = supervise(tmp_path, [[Slice("hello", 10.0), Slice("keyed", 10.0)]])
-    assert phase.troubles == ["hello-1.1: every worker that ran it was lost"]
-    lost, other = phase.shards
+    phase = supervise(tmp_path, ["hello", "keyed"])
+    assert phase.troubles == ["hello-1: every worker that ran it was lost"]
+    lost, other, *_ = phase.shards
     assert lost.finished and lost.executions == 0 and other.executions == 10
 
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from ci.curve import POINTS, Curve
-from ci.schedule import Slice
+from ci.schedule import shares
 from ci.supervisor import Phase
 
 
@@ -14,7 +14,7 @@ def shard(name, executions, edges):
 
 
 def test_a_point_sums_the_executions_of_a_harness_and_takes_its_most_edges():
-    phase = Phase(60.0, [[Slice("a", 60.0)]], began=100.0)
+    phase = Phase(60.0, 1, shares(["a"]), began=100.0)
     phase.shards = [shard("a", 10, 7), shard("a", 5, 9), shard("b", 1, 2)]
     curve = Curve({"a": 3, "b": 0}.__getitem__)
     curve(phase, 112.34)
@@ -25,7 +25,7 @@ def test_a_point_sums_the_executions_of_a_harness_and_takes_its_most_edges():
 
 
 def test_a_long_phase_has_no_more_points_than_can_be_drawn():
-    phase = Phase(36000.0, [[Slice("a", 36000.0)]], began=5.0)
+    phase = Phase(36000.0, 1, shares(["a"]), began=5.0)
     phase.shards = [shard("a", 1, 1)]
     curve = Curve(lambda harness: 0)
     for tick in range(360000):

@@ -7,7 +7,17 @@ import sys
 import time
 from pathlib import Path
 
-from ci.process import Job, Stop, reap, run_all, signal_group, spawn
+from ci.process import (
+    ROOT,
+    Job,
+    Stop,
+    cpu_seconds,
+    importing,
+    reap,
+    run_all,
+    signal_group,
+    spawn,
+)
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 PARENT = [
@@ -73,6 +83,59 @@ def test_children_die_with_a_supervisor_that_is_killed(tmp_path):
         wait_until(lambda: b"sleep" in Path(f"/proc/{child}/cmdline").read_bytes())
         supervisor.kill()
     wait_until(lambda: not alive(child))
+
+
+def test_a_childs_child_dies_with_a_supervisor_that_is_killed(tmp_path):
+    """The kernel's word to the group, and not to the child alone."""
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom ci.process import spawn\n"
+        f"spawn({PARENT!r}, Path(sys.argv[1]))\ntime.sleep(600)"
+    )
+    log = tmp_path / "log"
+    with subprocess.Popen([sys.executable, "-c", script, str(log)]) as supervisor:
+        grandchild = number_in(log)
+        assert alive(grandchild)
+        supervisor.kill()
+    wait_until(lambda: not alive(grandchild))
+
+
+def test_a_child_that_was_forked_dies_with_its_parent(tmp_path):
+    script = (
+        "import os, time\nfrom ci import process\nprocess.leash()\n"
+        "for _ in range(2):\n"
+        "    if not os.fork():\n"
+        "        process.die_with_parent()\n"
+        "        os.write(1, b'%d\\n' % os.getpid())\n        time.sleep(600)\n"
+        "time.sleep(600)"
+    )
+    argv = [sys.executable, "-c", script]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as supervisor:
+        children = [int(supervisor.stdout.readline()) for _ in range(2)]
+        time.sleep(0.1)
+        assert all(alive(child) for child in children)
+        supervisor.kill()
+        wait_until(lambda: not any(alive(child) for child in children))
+
+
+def test_a_child_elsewhere_takes_its_packages_from_the_tree_it_is_given(tmp_path):
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / "__init__.py").write_text("raise SystemExit('the wrong engine')")
+    code = "import engine.layout as found; print(found.__file__)"
+    child = spawn([sys.executable, "-c", code], tmp_path / "log", importing(ROOT), cwd=tmp_path)
+    assert child.wait() == 0
+    assert Path((tmp_path / "log").read_text().strip()) == ROOT / "engine" / "layout.py"
+
+
+def test_processor_time_is_what_a_child_used_and_not_what_it_waited(tmp_path):
+    child = spawn(SLEEP, tmp_path / "log")
+    wait_until(lambda: cpu_seconds(child.pid) > 0)
+    before = time.monotonic()
+    while time.monotonic() - before < 1.0:
+        pass
+    assert cpu_seconds(child.pid) < 0.8
+    signal_group(child, signal.SIGKILL)
+    reap(child)
+    assert cpu_seconds(child.pid) == 0
 
 
 def test_jobs_run_some_at_a_time_and_each_says_how_it_ended(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from ci.progress import PLAIN_EVERY, Line, Progress
-from ci.schedule import Slice
+from ci.schedule import shares
 from ci.supervisor import Phase
 
 
@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 def phase(*states):
     """A phase of a minute in which each harness has one shard that did so much."""
-    made = Phase(60.0, [[Slice(name, 60.0)] for name, *_ in states])
+    made = Phase(60.0, 1, shares([name for name, *_ in states]))
     made.shards = [
         SimpleNamespace(
             task=SimpleNamespace(harness=name), executions=executions, edges=edges, finished=False

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ci import reach
-from ci.floors import Done, coverage_under_floor, under_floor
+from ci.floors import Done, coverage_under_floor, under_floor, unreached
 from ci.process import ROOT, Stop, run_all
 from ci.reach import Reach
 
@@ -55,7 +55,7 @@ def done(**changes):
     usual = {
         "harness": "hello",
         "executions": 100_000,
-        "seconds": 10.0,
+        "cpu": 30.0,
         "edges": 500,
         "imported": made(2, 0),
         "merged": made(8, 6),
@@ -83,6 +83,19 @@ def test_an_ordinary_run_is_over_every_floor():
 def test_each_floor_can_be_missed(changes, says):
     (why,) = under_floor(done(**changes))
     assert why.startswith("hello: ") and says in why
+
+
+def test_what_had_no_time_to_begin_is_not_broken_and_what_had_it_is():
+    early = done(executions=0, cpu=1.5, edges=0, merged=None)
+    assert unreached(early) and under_floor(early) == []
+    given_up = done(executions=0, cpu=1.5, gave_up=True)
+    assert not unreached(given_up) and len(under_floor(given_up)) == 2
+    assert not unreached(done(executions=0)) and not unreached(done(cpu=0.5))
+
+
+def test_a_busy_machine_has_the_same_floors():
+    """A minute on the wall of which the fuzzer had three seconds."""
+    assert under_floor(done(executions=50, cpu=3.0)) == []
 
 
 @pytest.mark.parametrize("lines, branches", [(4, 9), (9, 2)])

@@ -40,12 +40,12 @@ def test_a_few_seconds_of_hello_end_well_with_coverage_and_a_canary(tmp_path, ca
 
 @pytest.mark.timeout(300)
 def test_a_canary_that_is_no_bug_is_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr(canary, "LIMIT", 5)
+    monkeypatch.setattr(canary, "LIMIT", 5.0)
     text = (ROOT / "engine" / "hello.py").read_text(encoding="utf-8")
     line = next(line for line in text.splitlines() if line and text.count(line) == 1)
     plant = Plant("harmless", "engine/hello.py", line, line + "\n", "none", ("oracle hello x y",))
     missed = Canary("hello", plant, tmp_path / "no-such-input")
-    canary.fly([missed], tmp_path / "canaries", Stop())
+    canary.fly([missed], tmp_path / "canaries", 1, Stop())
     assert "'harmless' was not found" in missed.missed
     assert (tmp_path / "canaries" / "hello" / "log").exists(), "left for whoever looks for why"
 

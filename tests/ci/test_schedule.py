@@ -1,70 +1,109 @@
-"""Who fuzzes when."""
+"""Who fuzzes next."""
 
 import pytest
 
-from ci.schedule import SHORTEST, Slice, lanes
+from ci.schedule import (
+    LONG,
+    RECENT,
+    SHORT,
+    SHORTEST,
+    WEIGHTS,
+    Share,
+    Turn,
+    following,
+    shares,
+    turn_seconds,
+)
+
+USUAL = 10.0
 
 
-def test_two_harnesses_on_two_processes_have_one_each():
-    assert lanes(["a", "b"], 60, 2) == [[Slice("a", 60)], [Slice("b", 60)]]
+def play(shares, found, count):
+    """So many turns of the usual length, in each of which a share finds what `found` says."""
+    turns = []
+    for number in range(count):
+        share = following(shares, turns, USUAL)
+        turns.append(Turn(share, USUAL, found(share.harness, number)))
+    return [turn.share.harness for turn in turns]
 
 
-def test_one_harness_has_every_process():
-    assert lanes(["a"], 60, 2) == [[Slice("a", 60)], [Slice("a", 60)]]
+def test_every_share_has_a_turn_before_any_has_a_second():
+    names = [f"h{number}" for number in range(7)]
+    assert play(shares(names), lambda name, number: 100, 7) == names
 
 
-def test_three_harnesses_on_two_processes_have_forty_seconds_of_sixty_each():
-    first, second = lanes(["a", "b", "c"], 60, 2)
-    assert first == [Slice("a", 40), Slice("b", 20)]
-    assert second == [Slice("b", 20), Slice("c", 40)]
+def test_shares_that_find_nothing_have_turns_by_their_weights():
+    had = play(shares(["hello", "server", "keyed"]), lambda name, number: 0, 700)
+    counts = {name: had.count(name) / 100 for name in ("hello", "server", "keyed")}
+    assert counts == pytest.approx({"hello": 2, "server": 4, "keyed": 1}, abs=0.6)
+    assert set(WEIGHTS) <= set(counts)
 
 
-def test_what_a_stranger_reaches_is_fuzzed_longest():
-    plan = lanes(["hello", "server", "keyed", "ticket"], 73, 2)
-    total = {"hello": 0.0, "server": 0.0, "keyed": 0.0, "ticket": 0.0}
-    for lane in plan:
-        for turn in lane:
-            total[turn.harness] += turn.seconds
-    assert total == pytest.approx({"hello": 41, "server": 77, "keyed": 14, "ticket": 14})
+def test_time_goes_where_edges_are_still_found():
+    """One finds nothing any more after its first turn, the other an edge in five seconds."""
+    found = {"hello": 0, "keyed": 2}
+    had = play(shares(["hello", "keyed"]), lambda name, number: found[name], 60)
+    assert had.count("keyed") > 1.2 * had.count("hello"), "and its weight is half"
+    had = play(shares(["a", "b"]), lambda name, number: 9 if name == "b" else 0, 60)
+    assert had.count("b") > 4 * had.count("a")
 
 
-def test_every_harness_of_a_short_run_has_time_to_start():
-    names = ["hello", "server", "keyed", "ticket", "clientauth", "pool", "differential"]
-    total = dict.fromkeys(names, 0.0)
-    for lane in lanes(names, 20, 2):
-        for turn in lane:
-            total[turn.harness] += turn.seconds
-    assert min(total.values()) >= SHORTEST
+def test_what_was_found_long_ago_is_forgotten():
+    had = play(shares(["a", "b"]), lambda name, number: 50 if name == "a" and number < 8 else 0, 80)
+    assert had[:8].count("a") > 5
+    assert had[20:].count("a") == pytest.approx(30, abs=3)
 
 
-@pytest.mark.parametrize("count", range(1, 9))
-@pytest.mark.parametrize("jobs", range(1, 5))
-@pytest.mark.parametrize("seconds", [1, 5, 20, 60])
-def test_no_lane_is_longer_than_the_time_and_no_harness_is_left_out(count, jobs, seconds):
+@pytest.mark.parametrize("count", [2, 7, 8])
+def test_who_finds_nothing_is_tried_again_all_the_same(count):
     names = [f"h{number}" for number in range(count)]
-    plan = lanes(names, seconds, jobs)
-    assert len(plan) == jobs
-    for lane in plan:
-        assert sum(turn.seconds for turn in lane) <= seconds + 1e-3
-    assert {turn.harness for lane in plan for turn in lane} == set(names)
+    had = play(shares(names), lambda name, number: 1000 if name == "h0" else 0, 300)
+    window = RECENT * count + count
+    for begin in range(len(had) - window):
+        assert set(had[begin : begin + window]) == set(names)
 
 
-def test_a_turn_too_short_to_start_goes_to_its_neighbour():
-    plan = lanes(["a", "b", "c"], 20, 2)
-    for lane in plan:
-        assert sum(turn.seconds for turn in lane) == pytest.approx(20)
-    plan = lanes([f"h{n}" for n in range(9)], 20, 2)
-    turns = [turn for lane in plan for turn in lane]
-    assert len(turns) == 9 and sum(turn.seconds < SHORTEST for turn in turns) <= 1
+def test_the_same_turns_are_followed_by_the_same_share():
+    names = shares(["a", "b", "c"])
+    assert play(names, lambda name, n: n % 3, 50) == play(names, lambda name, n: n % 3, 50)
 
 
-def test_weights_go_before_the_usual_ones_and_nobody_starves():
-    plan = lanes(["hello", "server", "keyed"], 115, 1, {"hello": 1, "server": 1, "keyed": 8})
-    assert [round(turn.seconds) for turn in plan[0]] == [15, 15, 85]
+def test_a_short_turn_counts_for_what_it_was():
+    a, b = shares(["a", "b"])
+    assert following([a, b], [Turn(a, 2.0), Turn(b, 10.0)], USUAL) == a
+    assert following([a, b], [Turn(a, 10.0), Turn(b, 2.0)], USUAL) == b
+
+
+def test_a_turn_that_has_only_begun_counts_as_given():
+    """Two processes: the second is not given to the harness that the first has just begun with."""
+    a, b = shares(["a", "b"])
+    assert following([a, b], [Turn(a, 10.0), Turn(b, 10.0), Turn(a, 10.0)], USUAL) == b
+
+
+def test_weights_go_before_the_usual_ones():
+    assert shares(["hello", "keyed"], {"hello": 7, "keyed": 3}) == [
+        Share("hello", 7),
+        Share("keyed", 3),
+    ]
 
 
 def test_a_value_profile_is_one_more_share_of_its_own():
-    (turns,) = lanes(["a", "b"], 60, 1, value_profile="b")
-    assert turns == [Slice("a", 20), Slice("b", 20), Slice("b", 20, True)]
-    first, second = lanes(["a"], 60, 2, value_profile="a")
-    assert (first, second) == ([Slice("a", 60)], [Slice("a", 60, True)])
+    assert shares(["a", "b"], {"b": 4}, value_profile="b") == [
+        Share("a"),
+        Share("b", 4),
+        Share("b", 1.0, True),
+    ]
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+@pytest.mark.parametrize("jobs", [1, 2, 8])
+@pytest.mark.parametrize("seconds", [1, 5, 20, 60, 1800, 10**6])
+def test_a_turn_is_no_longer_than_the_phase_and_long_enough_to_start(count, jobs, seconds):
+    usual = turn_seconds(count, seconds, jobs)
+    assert min(SHORTEST, seconds) <= usual <= min(LONG, seconds)
+    if usual > max(SHORT, SHORTEST):
+        assert usual * count <= seconds * jobs, "all have several turns"
+
+
+def test_in_a_run_too_short_for_a_whole_turn_each_every_share_has_its_part():
+    assert turn_seconds(7, 20, 2) == pytest.approx(40 / 7)

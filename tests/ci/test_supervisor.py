@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ci.process import Stop
-from ci.schedule import lanes
+from ci.schedule import shares
 from ci.shard import FRUITLESS, Shard, Task
 from ci.supervisor import Phase, run
 from tests.ci.test_process import alive
@@ -18,26 +18,29 @@ FAKE = Path(__file__).with_name("fake_runner.py")
 def fuzz(tmp_path, behaviours, seconds, jobs=None, report=lambda phase, now: None, stop=None):
     """Run a phase over harnesses that are called as they behave."""
 
-    def make(turn, number):
+    def make(share, seconds, number):
         task = Task(
-            harness=turn.harness,
-            name=f"{turn.harness}-{number}",
-            folder=tmp_path / f"{turn.harness}-{number}",
+            harness=share.harness,
+            name=f"{share.harness}-{number}",
+            folder=tmp_path / f"{share.harness}-{number}",
             seeds=[],
+            earlier=[shard.corpus for shard in phase.of(share.harness)],
             findings=tmp_path / "findings",
             dictionary=None,
             seed=1,
-            command=[sys.executable, str(FAKE), turn.harness],
+            limit=600,
+            command=[sys.executable, str(FAKE), share.harness],
         )
-        return Shard(task, turn.seconds)
+        return Shard(task, seconds)
 
-    phase = Phase(seconds, lanes(behaviours, seconds, jobs or len(behaviours)))
+    phase = Phase(seconds, jobs or len(behaviours), shares(dict.fromkeys(behaviours)))
     run(phase, make, Stop() if stop is None else stop, report)
     return phase
 
 
 def test_the_phase_takes_its_time_and_counts_what_was_executed(tmp_path):
     phase = fuzz(tmp_path, ["good", "good"], 3)
+    assert len(phase.shards) == 2
     assert 2.9 < phase.took < 5
     for shard in phase.shards:
         assert shard.executions >= 5000 and shard.edges >= 205
@@ -47,10 +50,52 @@ def test_the_phase_takes_its_time_and_counts_what_was_executed(tmp_path):
 
 
 def test_harnesses_share_the_time_of_one_process(tmp_path):
-    phase = fuzz(tmp_path, ["good", "parent"], 5, jobs=1)
-    assert 4.9 < phase.took < 7
+    phase = fuzz(tmp_path, ["good", "parent"], 10, jobs=1)
+    assert 9.9 < phase.took < 13
     assert [shard.task.harness for shard in phase.shards] == ["good", "parent"]
     assert all(shard.executions > 3000 for shard in phase.shards)
+
+
+def test_a_turn_that_is_followed_by_the_same_share_goes_on_in_its_process(tmp_path, monkeypatch):
+    monkeypatch.setattr("ci.schedule.SHORT", 2.0)
+    monkeypatch.setattr("ci.supervisor.SHORTEST", 0.5)
+    phase = fuzz(tmp_path, ["good"], 7)
+    assert len(phase.turns) >= 3 and len(phase.shards) == 1
+    assert sum(begun.turn().seconds for begun in phase.turns) == pytest.approx(7, abs=0.5)
+    assert sum(begun.turn().edges for begun in phase.turns) == phase.gained("good") > 30
+
+
+def test_a_later_turn_begins_with_what_the_earlier_ones_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("ci.schedule.SHORT", 2.0)
+    monkeypatch.setattr("ci.supervisor.SHORTEST", 0.5)
+    phase = fuzz(tmp_path, ["good", "parent"], 9, jobs=1)
+    assert len(phase.shards) > 2
+    first, *_, last = phase.of(phase.shards[-1].task.harness)
+    assert last.task.earlier[0] == first.corpus and list(first.corpus.iterdir())
+
+
+@pytest.mark.parametrize("jobs", [1, 8])
+def test_every_harness_has_begun_before_the_phase_is_over(tmp_path, jobs):
+    """However short it is, and however slow its start: `late` needs a second to read its seeds."""
+    phase = fuzz(tmp_path, ["good", "late", "parent"], 1, jobs=jobs)
+    for name in ("good", "late", "parent"):
+        assert any(shard.first_edges and shard.executions for shard in phase.of(name))
+    assert not any(shard.ends for shard in phase.shards)
+
+
+def test_a_harness_that_never_begins_does_not_hold_the_phase_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr("ci.supervisor.BEGINS", 0.5)
+    began = time.monotonic()
+    (shard,) = fuzz(tmp_path, ["busy"], 1).shards
+    assert time.monotonic() - began < 20
+    assert shard.cpu > 0.4 and not shard.executions and not shard.first_edges
+
+
+def test_what_a_process_leaves_where_it_stands_lies_in_its_shards_folder(tmp_path):
+    here = set(Path.cwd().iterdir())
+    (shard,) = fuzz(tmp_path, ["untidy"], 1).shards
+    assert (shard.task.folder / "timeout-0123").exists()
+    assert set(Path.cwd().iterdir()) == here
 
 
 def test_a_shard_goes_on_after_a_crash(tmp_path):
