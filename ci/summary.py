@@ -16,6 +16,7 @@ VERDICTS = {
 }
 # More than this many new inputs are not listed by name; the folder is.
 LISTED = 8
+HEAD = tuple("harness,time,runs,a second,edges,inputs,new,lines,branches,finds".split(","))
 
 
 def text(data: dict[str, Any]) -> str:
@@ -46,9 +47,7 @@ def text(data: dict[str, Any]) -> str:
 
 
 def _table(harnesses: dict[str, Any]) -> list[str]:
-    head = ("harness", "time", "runs", "a second", "edges", "inputs", "new")
-    head = (*head, "lines", "branches", "finds")
-    rows = [head]
+    rows = [HEAD]
     for name, h in harnesses.items():
         reach = h["coverage"]
         rows.append(
@@ -65,7 +64,7 @@ def _table(harnesses: dict[str, Any]) -> list[str]:
                 str(h["findings"]),
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     return [
         "  ".join(
             cell.ljust(width) if column == 0 else cell.rjust(width)
