@@ -11,8 +11,8 @@ planted fault in `mutants/catalogue/` that trips it: an oracle that cannot fail 
     drop        after `drop` a byte of the slot's memory is not zero
     neighbour   what one connection sent changed another's bytes
     chunks      the same bytes in other pieces gave something else
-    work        more lines of the engine ran than its bytes may cost
-    memory      more memory was allocated, or kept, than its bytes may cost
+    work        more lines of the engine ran than what the peer sent may cost
+    memory      more memory was allocated, or kept, than what the peer sent may cost
     refusal     a ClientHello was refused with a tag that no ClientHello has
     repeat      the same ClientHello was answered otherwise the second time
     prefix      a strict prefix of a ClientHello was accepted

@@ -21,7 +21,7 @@ from peers.liar.record import record
 from . import fixtures
 from .connection import STORY, Connection
 from .handmade_hello import plain
-from .oracles import Broken, check_memory, check_work, one_in, records
+from .oracles import HEADER, Broken, check_memory, check_work, one_in, records
 from .script import (
     CHECK_SIGNATURE,
     CLIENT_AUTH,
@@ -64,6 +64,7 @@ class Run:
         self.neighbour: Connection | None = None
         self.newcomer: Connection | None = None
         self.again = 0
+        self.begun = b""
         self.every = False
         self.signed = False
         # What each connection in turn wrote and read, and ended as.
@@ -131,6 +132,7 @@ class Run:
             self._leave()
             # A connection that had no area leaves none behind, and others may have them all.
             self._drop_newcomer()
+            self.begun = b""
             self.connection = self._start(MAIN_SLOT)
         self.connection.drain()
 
@@ -143,17 +145,22 @@ class Run:
             self.connection.feed_all(data[at:])
 
     def _feed_by_record(self, data: bytes) -> None:
-        """Feeds whole records while the connection lives, and opens the alert that ends it.
+        """Feeds to the end of one record after the other while the connection lives, and opens the
+        alert that ends it.
 
         Nothing but the alert is sealed by the call that fails, so it goes out under the key, and
-        with the number, that are in force before the call.
+        with the number, that are in force before the call. A call may come in the middle of a
+        record: `begun` is what was fed of that.
         """
         connection = self.connection
         at = 0
         while at < len(data) and not connection.failure:
             key = write_key(self.engine, MAIN_SLOT)
-            end = at + 5 + int.from_bytes(data[at + 3 : at + 5])
+            record = self.begun + data[at:]
+            whole = HEADER + int.from_bytes(record[3:HEADER])
+            end = at + whole - len(self.begun)
             self._feed(data[at:end])
+            self.begun = record if len(record) < whole else b""
             at = end
             failure = connection.failure
             if key and failure and failure.alert is not None and not connection.closing:
@@ -239,10 +246,10 @@ def _judge(engine: Engine, script: Script, data: bytes, thorough: bool) -> Run:
         if whole.stories != first.stories:
             raise Broken("chunks", "in whole records: " + _difference(first, whole))
     if thorough or one_in(256, data):
-        ceiling = LINES + LINES_PER_CALL * len(script.steps) + LINES_PER_BYTE * len(data)
+        ceiling = LINES + LINES_PER_CALL * len(script.steps) + LINES_PER_BYTE * script.sent
         check_work(Run(engine, script, judged=False).play, ceiling)
     if thorough or one_in(1024, data):
-        ceiling = MEMORY + MEMORY_PER_BYTE * len(data)
+        ceiling = MEMORY + MEMORY_PER_BYTE * script.sent
         check_memory(lambda: Run(engine, script, judged=False).play() and None, ceiling)
     return first
 
@@ -269,12 +276,13 @@ def recut(script: Script, size: int) -> Script:
 def recuts(script: Script, data: bytes, thorough: bool) -> list[Script]:
     """The same bytes in other pieces: joined when the input cuts them, else cut by its own hash."""
     # At most some twenty pieces: what is long would otherwise be slow for what is seen in it.
-    cut = recut(script, 1 + len(data) // 20 + crc32(data) % max(1, len(data) // 2))
+    sent = script.sent
+    cut = recut(script, 1 + sent // 20 + crc32(data) % max(1, sent // 2))
     joined = recut(script, 0)
     if not thorough:
         return [joined if joined != script else cut]
     # A byte at a time is the strictest, and too slow for what is long.
-    return [joined, cut, recut(script, 1 if len(data) <= 4_096 else 61)]
+    return [joined, cut, recut(script, 1 if sent <= 4_096 else 61 + sent // 1_000)]
 
 
 def _same_path(first: list[list[Event]], second: list[list[Event]]) -> bool:

@@ -81,6 +81,12 @@ class Script(NamedTuple):
     settings: int
     steps: list[Step]
 
+    @property
+    def sent(self) -> int:
+        """How many bytes the peer sends: what cost is measured by. An input may be much shorter,
+        where a byte of it stands for a record's padding."""
+        return sum(len(step.data) for step in self.steps)
+
 
 def parse(data: bytes) -> Script | None:
     """The script of an input; None for an input of no version that is known."""
