@@ -10,6 +10,7 @@ import mmap
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -46,6 +47,7 @@ from engine.layout import (
     WAIT_FINISHED,
 )
 from engine.pool import Area, Pool
+from harnesses.oracles import lines_run
 
 FILLED = b"\xff"
 
@@ -120,23 +122,25 @@ def test_a_count_copies_no_piece_that_is_zero(monkeypatch: pytest.MonkeyPatch) -
     assert copied == [1]
 
 
+SIZES = [0, 1, 255, 256, 257, 700, 16_383, 16_384, 16_385]
+
+
 @pytest.mark.parametrize("start", [0, 3])
-@pytest.mark.parametrize("content", [0, 1, 255, 256, 257, 700])
-@pytest.mark.parametrize("zeros", [0, 1, 255, 256, 257, 1024])
+@pytest.mark.parametrize("content", SIZES)
+@pytest.mark.parametrize("zeros", SIZES)
 def test_content_ends_where_its_last_zeros_begin(start: int, content: int, zeros: int) -> None:
     # Before the start there are zeros too, which are not of this content.
-    block = bytes(start) + FILLED * content + bytes(zeros) + FILLED * 4
-    end = start + content + zeros
-    assert content_end(memoryview(block), start, end) == start + content
+    block = bytes(start) + FILLED * content + bytes(zeros)
+    end = len(block)
+    assert content_end(memoryview(block + FILLED * 4), start, end) == end - zeros
+    assert content_end(memoryview(bytes(9) + block), 9 + start, 9 + end) == 9 + end - zeros
 
 
-@pytest.mark.parametrize(("zeros", "stretches"), [(255, 0), (256, 1), (512, 2), (1024, 4)])
-def test_content_of_zeros_alone_is_passed_a_stretch_at_a_time(
-    zeros: int, stretches: int, asked: list[int]
-) -> None:
-    block = bytes(300) + bytes(zeros)
-    assert content_end(memoryview(block), 300, 300 + zeros) == 300
-    assert asked == [256] * stretches
+def test_padding_costs_as_much_whatever_its_length() -> None:
+    """The peer chooses it: the lines that run are those of the longest."""
+    for zeros in (0, 1, 255, 256, 10_000, 16_384, 16_385):
+        block = memoryview(FILLED + bytes(zeros))
+        assert lines_run(partial(content_end, block, 0, len(block))) <= 4 * 15
 
 
 # -- the pool ---------------------------------------------------------------------------------
