@@ -90,7 +90,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], tuple[R, ...]], ...]] = (
     (PROTECTED, SEALED, (R.BAD_RECORD_MAC, R.RECORD_OVERFLOW, R.UNEXPECTED_MESSAGE)),
     (PROTECTED, (CONNECTED,), (R.TOO_MANY_MESSAGES,)),
     # Once a record has opened no early data is skipped, and WAIT_CV comes after one.
-    (EARLY, (RETRIED, CERT, FIN), (R.SERVER_EARLY_DATA_SIZE,)),
+    (EARLY, (RETRIED, CERT, FIN), (R.SERVER_EARLY_DATA_SIZE, R.TOO_MANY_MESSAGES)),
     (CCS, (RETRIED, *FLIGHT), (R.UNEXPECTED_MESSAGE, R.TOO_MANY_MESSAGES)),
     (ALERT, ALL, (R.ALERT, R.DECODE_ERROR, R.TOO_MANY_MESSAGES)),
     # In the clear an empty alert is the header's to refuse.

@@ -144,15 +144,13 @@ def read_verify(body: bytes) -> Proof | Refusal:
 def check_verify(key: PublicKey, kind: str, proof: Proof, transcript: bytes) -> Refusal | None:
     """Whether the client holds `key`: its signature over the transcript hash through Certificate.
 
-    The scheme must be one of the request's, must fit the kind of key (an ECDSA scheme binds the
-    curve), and the signature must verify, in that order.
+    The scheme must be one of the request's that fits the kind of key (an ECDSA scheme binds the
+    curve; another is an illegal parameter, whatever the signature), then the signature must verify.
     """
     scheme, signature = proof
-    if scheme not in SCHEMES:
-        return Refusal.SERVER_CLIENT_SIGALG
     how = _FITTING.get((kind, scheme))
     if how is None:
-        return Refusal.BAD_CERTIFICATE_VERIFY
+        return Refusal.SERVER_CLIENT_SIGALG
     signed = CONTEXT + transcript
     try:
         key.verify(signature, signed, *how)

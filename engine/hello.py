@@ -344,7 +344,8 @@ def _key_share(hello: ClientHello, body: bytes, at: int, end: int) -> None:
 def _pre_shared_key(hello: ClientHello, body: bytes, at: int, end: int) -> None:
     """RFC 8446 section 4.2.11: tickets, then as many binders; the last extension of all.
 
-    It must be last because the binders sign everything before them.
+    It must be last because the binders sign everything before them. Two well-formed lists that do
+    not go together are an illegal parameter (section 6.2).
     """
     if end - at < MIN_PRE_SHARED_KEY:
         raise HelloFault(_FORMAT)
@@ -367,7 +368,7 @@ def _pre_shared_key(hello: ClientHello, body: bytes, at: int, end: int) -> None:
         offered += 1
         at += n + 4
     hello.binders_at = at
-    if at + 2 + (body[at] << 8 | body[at + 1]) != end:
+    if not offered or at + 2 + (body[at] << 8 | body[at + 1]) != end:
         raise HelloFault(_FORMAT)
     at += 2
     binders: list[bytes] = []
@@ -380,9 +381,7 @@ def _pre_shared_key(hello: ClientHello, body: bytes, at: int, end: int) -> None:
             binders.append(body[at : at + n])
         offered -= 1
         at += n
-    if offered != 0:
-        raise HelloFault(_FORMAT)
-    if end != len(body):
+    if offered != 0 or end != len(body):
         raise HelloFault(_ILLEGAL)
     hello.identities = identities
     hello.binders = binders

@@ -176,7 +176,7 @@ class Refusal(StrEnum):
     SERVER_CLIENT_SIGALG = (
         "tls-server-client-sigalg",
         c.ALERT_ILLEGAL_PARAMETER,
-        "The client signed with a scheme that the server did not list.",
+        "The client signed with a scheme that the server did not list, or that is not its key's.",
     )
     SERVER_CLIENT_STORE_REPLACED = (
         "tls-server-client-store-replaced",

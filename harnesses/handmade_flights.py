@@ -221,7 +221,7 @@ def clients() -> dict[str, Case]:
     )
     wrong(
         "verify-other-key",
-        "tls-bad-certificate-verify",
+        "tls-server-client-sigalg",
         "a scheme of another key",
         good,
         lambda t: _verify(t, scheme=c.ED25519),

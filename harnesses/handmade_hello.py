@@ -192,7 +192,6 @@ def malformed() -> dict[str, Case]:
         ("names-none", plain(names, vec16(b"")), "an empty list of names"),
         ("alpn-name-empty", plain(c.EXT_ALPN, build.protocol_names(b"h2", b"")), "an empty name"),
         ("alpn-none", plain(c.EXT_ALPN, vec16(b"")), "an empty ALPN list"),
-        ("psk-lists", with_psk(psk([b"a", b"b"], [bytes(32)])), "two tickets and one binder"),
         ("psk-identity-empty", with_psk(psk([b""], [bytes(32)])), "an empty identity"),
         ("psk-binder-31", with_psk(psk([b"a"], [bytes(31)])), "a binder of 31 bytes"),
         ("psk-none", with_psk(psk([], [])), "no tickets at all"),
@@ -212,6 +211,7 @@ def forbidden() -> dict[str, Case]:
     unknown.extensions += [(GREASE, b""), (GREASE, b"")]
     first.extensions = with_psk(psk([b"ticket"], [bytes(32)])).extensions
     first.first(c.EXT_PRE_SHARED_KEY)
+    fewer, more = psk([b"a", b"b"], [bytes(32)]), psk([b"a"], [bytes(32)] * 2)
     shares = c.EXT_KEY_SHARE
     two_names = build.server_name("a.example", "b.example")
     short = build.key_shares([(c.X25519, bytes(31))])
@@ -228,6 +228,8 @@ def forbidden() -> dict[str, Case]:
             "two shares of one of our groups",
         ),
         ("share-length", plain(shares, short), illegal, "an X25519 share of 31 bytes"),
+        ("psk-lists", with_psk(fewer), illegal, "two tickets and one binder"),
+        ("psk-binders", with_psk(more), illegal, "a ticket and two binders"),
     )
     return {name: _case(hello, outcome, what) for name, hello, outcome, what in table}
 

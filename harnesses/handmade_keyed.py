@@ -34,6 +34,12 @@ def proof(number: int) -> tuple[Item, Item]:
     return item(Kind.CERTIFICATE, cut=number), item(Kind.VERIFY, cut=number)
 
 
+def padded(cut: int, zeros: int) -> Item:
+    """Application data in records of `cut` bytes, each with so many zeros behind: what is sent is
+    much longer than the input that says so."""
+    return item(c.APPLICATION_DATA, bytes(15 * cut), cut, PADDING.index(zeros))
+
+
 def flights() -> dict[str, Case]:
     """Second flights."""
     data = item(c.APPLICATION_DATA, b"hello")
@@ -90,6 +96,13 @@ def flights() -> dict[str, Case]:
             OPTIONAL,
             "tls-bad-certificate-verify",
             "another client's key",
+            (item(Kind.CERTIFICATE), item(Kind.VERIFY, cut=TRUSTED - 1), FINISHED),
+        ),
+        (
+            "verify-other-kind",
+            OPTIONAL,
+            "tls-server-client-sigalg",
+            "a scheme that is not its key's",
             (item(Kind.CERTIFICATE), item(Kind.VERIFY, cut=2), FINISHED),
         ),
         (
@@ -195,6 +208,8 @@ def afterwards() -> dict[str, Case]:
         ("close", 0, CLOSED, "close_notify", (data, CLOSE, data)),
         ("close-client", REQUIRED, CLOSED, "of a verified client", (data, CLOSE)),
         ("send", 0, WORD, "the program sends", (data, item(Kind.CALL), data)),
+        ("padded", 0, WORD, "two bytes a record, 247 of padding", (padded(2, 247),)),
+        ("padded-whole", 0, WORD, "the longest padding that fits", (padded(1, 16_383),)),
         ("finish", 0, CLOSED, "both close", (item(Kind.CALL, cut=1), data, CLOSE)),
         ("eof", 0, "tls-peer-closed", "the transport ends", (data, item(Kind.CALL, cut=2))),
         ("eof-closed", 0, CLOSED, "after close_notify", (CLOSE, item(Kind.CALL, cut=2))),

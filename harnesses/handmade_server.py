@@ -363,6 +363,12 @@ def established() -> dict[str, Case]:
         lambda k: [Call.FINISH, k.send(b"x"), k.close_notify()],
     )
     after("finish-then-fault", UNEXPECTED, "no alert follows", lambda k: [Call.FINISH, CCS])
+    after(
+        "cut-by-a-call",
+        BAD_MAC,
+        "the alert goes under the key that the KeyUpdate's answer took",
+        lambda k: _called_inside(k.key_update(1), record(c.APPLICATION_DATA, bytes(20))),
+    )
     after("finish-then-update", word, "no answer", lambda k: [Call.FINISH, k.key_update(1)])
     after("eof-after", "tls-peer-closed", "truncated", lambda k: [k.send(b"x")], EOF)
     after("eof-in-record", "tls-peer-closed", "in a record", lambda k: [k.send(b"x")[:9]], EOF)
@@ -386,6 +392,11 @@ def established() -> dict[str, Case]:
 
 def _many(client: Client, count: int) -> list[Part]:
     return [client.send(b"") for _ in range(count)]
+
+
+def _called_inside(first: bytes, *rest: bytes) -> list[Part]:
+    """A call of the program's in the middle of a record, and more records behind it."""
+    return [first[:9], Call.SEND, first[9:] + b"".join(rest)]
 
 
 def _flipped(data: bytes) -> bytes:

@@ -30,8 +30,11 @@ TOO_MANY = "tls-too-many-messages"
 EARLY_SIZE = "tls-server-early-data-size"
 CCS = record(c.CHANGE_CIPHER_SPEC, b"\1")
 CANCELED = record(c.ALERT, b"\1\x5a")
+ALERT = record(c.ALERT, b"\2\x28")
 EARLY = record(c.APPLICATION_DATA, bytes(16_384)) + record(c.APPLICATION_DATA, b"\0")
 """Early data, and a byte more than is skipped."""
+EMPTY = record(c.APPLICATION_DATA, b"") * 33
+"""Early data of no length, once more than a run has."""
 OLD = b"\2\0\0\x20"
 """A header behind its type: version 0x0200, 32 bytes."""
 
@@ -62,9 +65,15 @@ def verify() -> Talk:
     return talk.say(talk.client.handshake_bytes(whole))
 
 
-def finished() -> Talk:
+def finished(early_data: bool = False) -> Talk:
     """Its Finished is due."""
-    return Talk().shake()
+    return Talk(early_data=early_data).shake()
+
+
+def keyed() -> Talk:
+    """The same, and a record opened already."""
+    talk = finished()
+    return talk.say(talk.client.alert(c.ALERT_USER_CANCELED))
 
 
 def established() -> Talk:
@@ -107,6 +116,7 @@ def before_keys() -> dict[str, Case]:
             ("retry-verify", retried(), _clear(c.CERTIFICATE_VERIFY), UNEXPECTED, second),
             ("retry-update", retried(), _clear(c.KEY_UPDATE, 1), UNEXPECTED, second),
             ("retry-server-hello", retried(), _clear(c.SERVER_HELLO), UNEXPECTED, second),
+            ("retry-early-data-empty-33", retried(True), EMPTY, TOO_MANY, "adds up to nothing"),
             ("retry-early-data-16385", retried(True), EARLY, EARLY_SIZE, "a byte too many"),
         )
     )
@@ -124,10 +134,15 @@ def behind_keys() -> dict[str, Case]:
             ("due-certificate-record-short", certificate(), short, BAD_MAC, due),
             ("due-certificate-ccs-33", certificate(), CCS * 33, TOO_MANY, due),
             ("due-certificate-early-data-16385", certificate(True), EARLY, EARLY_SIZE, due),
+            ("due-certificate-early-data-empty-33", certificate(True), EMPTY, TOO_MANY, due),
+            ("due-verify-alert-clear", verify(), ALERT, UNEXPECTED, "of a client that has keys"),
+            ("due-verify-canceled-clear", verify(), CANCELED, UNEXPECTED, "nobody's"),
             ("due-verify-version", verify(), old, VERSION, proof),
             ("due-verify-overflow", verify(), long, OVERFLOW, proof),
             ("due-verify-record-short", verify(), short, BAD_MAC, proof),
             ("due-verify-ccs-33", verify(), CCS * 33, TOO_MANY, proof),
+            ("due-finished-early-data-empty-33", finished(True), EMPTY, TOO_MANY, "for it"),
+            ("due-finished-alert-clear", keyed(), ALERT, UNEXPECTED, "of a client that has keys"),
             ("due-finished-version", finished(), old, VERSION, "for the Finished"),
             ("version-after", established(), old, VERSION, after),
             ("overflow-after", established(), long, OVERFLOW, after),

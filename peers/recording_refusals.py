@@ -20,6 +20,8 @@ from typing import NamedTuple
 from engine import tickets
 from engine.codepoints import ALERT_NAMES
 from engine.refusals import Refusal
+from peers.bounds import ARGUMENT, STATES, Bound
+from peers.bounds import TABLE as BOUNDS
 from peers.recording_format import ROOT, Call, Eof, Exchange, Recording, all_names, load
 
 PAGE = ROOT.parent / "docs" / "refusals.md"
@@ -68,10 +70,9 @@ WHEN = {
     "tls-key-share": "a share of the right length that is no valid point, or an all-zero X25519 "
     "result",
     "tls-unsupported-extension": "an extension in a CertificateEntry that nobody asked for",
-    "tls-bad-certificate-verify": "the client's signature is wrong, or its scheme does not fit "
-    "the key",
-    "tls-too-many-messages": "33 in a row of KeyUpdates, empty application records, user_canceled "
-    "and dropped change_cipher_spec together",
+    "tls-bad-certificate-verify": "the client's signature is wrong",
+    "tls-too-many-messages": "33 in a row of KeyUpdates, empty application records, skipped ones "
+    "too, user_canceled and dropped change_cipher_spec together; the last sequence number",
     "tls-alert": "the peer's alert, all but close_notify and user_canceled; close_notify before "
     "the handshake is complete too",
     "tls-peer-closed": "the transport ended without close_notify",
@@ -87,9 +88,10 @@ WHEN = {
     "tls-server-extension-repeat": "an extension type twice",
     "tls-server-missing-extension": "supported_groups, key_share, signature_algorithms or "
     "psk_key_exchange_modes absent where it is required",
-    "tls-server-illegal-parameter": "compression other than null; pre_shared_key not last; two "
-    "shares of one of our groups; a share outside supported_groups or of the wrong length; two "
-    "host names; a certificate request context; a KeyUpdate value other than 0 and 1",
+    "tls-server-illegal-parameter": "compression other than null; pre_shared_key not last; not "
+    "as many binders as identities; two shares of one of our groups; a share outside "
+    "supported_groups or of the wrong length; two host names; a certificate request context; a "
+    "KeyUpdate value other than 0 and 1",
     "tls-server-retry-share": "a second ClientHello whose session id differs, that dropped the "
     "suite, whose key_share is not exactly one of the group asked for, or that offers early data",
     "tls-server-early-data-size": "more than 16,384 bytes of early data skipped",
@@ -97,7 +99,7 @@ WHEN = {
     "tls-server-sign-check": "the server's own signature did not verify, so it was not sent",
     "tls-server-binder": "a binder of another value or length on a ticket that every rule accepts",
     "tls-server-client-cert-required": "no certificate where one is required",
-    "tls-server-client-sigalg": "a scheme that the request did not list",
+    "tls-server-client-sigalg": "a scheme that the request did not list, or that is not the key's",
     "tls-server-client-store-replaced": "the store changed between the chain and the Finished",
     "x509-unsupported-algorithm": "a P-521 or RSASSA-PSS-OID key, or a signature with SHA-1",
     "x509-key-usage": "key usage or extended key usage does not allow it",
@@ -254,7 +256,31 @@ def page(coverage: Coverage, recordings: int) -> str:
     ]
     for verdict, when in VERDICTS.items():
         lines.append(f"| `{verdict}` | {when} | {_where(coverage.verdicts.get(verdict, []))} |")
+    lines += ["", *_progress()]
     return "\n".join(lines) + "\n"
+
+
+def _progress() -> list[str]:
+    """The page's part on input that brings a connection no further."""
+    words = {bound: bound.name.lower() for bound in Bound}
+    return [
+        "## Input without progress",
+        "",
+        "A peer may send any record again and again. Something ends each kind of it in each state "
+        "(`peers/bounds.py`; a test",
+        "tries every cell, `tests/engine/test_without_progress.py`):",
+        "",
+        *(f"- *{word}*: {bound.value}." for bound, word in words.items()),
+        "",
+        f"| | {' | '.join(STATES)} |",
+        f"| --- |{' --- |' * len(STATES)}",
+        *(
+            f"| {kind} | {' | '.join(words[bound] for bound in bounds)} |"
+            for kind, bounds in BOUNDS.items()
+        ),
+        "",
+        *ARGUMENT,
+    ]
 
 
 def table(coverage: Coverage) -> str:

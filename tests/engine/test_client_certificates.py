@@ -293,7 +293,7 @@ FITTING = {"P-256": 0x0403, "P-384": 0x0503, "Ed25519": 0x0807, "RSA-2048": 0x08
 def test_a_scheme_that_does_not_fit_the_key(kind: str, scheme: int) -> None:
     own = device(own=key("leaf", kind))
     signer = next(key("leaf", k) for k in KINDS if FITTING[k] == scheme)
-    verify_fails(BAD, 51, own, key=signer, scheme=scheme)
+    verify_fails("tls-server-client-sigalg", 47, own, key=signer, scheme=scheme)
 
 
 @pytest.mark.parametrize("scheme", [0x0401, 0x0203, 0x0201, 0x0603, 0x0809])

@@ -166,7 +166,7 @@ def test_a_key_proves_itself_under_the_schemes_that_fit_it_and_no_other(made, sc
     else:
         signature = sign(made, fitting[0], content)
         answer = clientauth.check_verify(public, kind, Proof(scheme, signature), TRANSCRIPT)
-        assert answer == Refusal.BAD_CERTIFICATE_VERIFY
+        assert answer == Refusal.SERVER_CLIENT_SIGALG
 
 
 def test_a_key_that_cannot_be_computed_with_proves_nothing():
@@ -185,7 +185,7 @@ def test_a_scheme_binds_the_curve_though_the_signature_is_right():
         private = key("leaf", made)
         proof = Proof(scheme, private.sign(content, ec.ECDSA(digest)))
         answer = clientauth.check_verify(private.public_key(), made, proof, TRANSCRIPT)
-        assert answer == Refusal.BAD_CERTIFICATE_VERIFY
+        assert answer == Refusal.SERVER_CLIENT_SIGALG
 
 
 @pytest.mark.parametrize("scheme", [0, 0x0201, 0x0203, 0x0401, 0x0603, 0x0808, 0x0809, 0xFFFF])

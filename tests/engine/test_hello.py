@@ -433,16 +433,23 @@ def test_two_shares_of_one_of_our_groups_are_an_illegal_parameter() -> None:
         tickets([(TICKET, 1)], [b"b" * 31]),
         tickets([(TICKET, 1), (TICKET, 1)], [b"b" * 32, b"b" * 31]),
         tickets([(TICKET, 1), (b"", 1)], [BINDER, BINDER]),
-        tickets([(TICKET, 1)], [BINDER, BINDER]),
-        tickets([(TICKET, 1), (TICKET, 1)], [BINDER]),
-        tickets([(TICKET, 1)] * 6, [BINDER] * 5),
-        tickets([(TICKET, 1)] * 5, [BINDER] * 6),
+        tickets([(TICKET, 1)], [BINDER, BINDER, b"b" * 31]),
+        tickets([(TICKET, 1), (TICKET, 1)], [BINDER])[:-1],
         tickets([(TICKET, 1)], [BINDER]) + b"\x00",
         v16(v16(TICKET) + bytes(4)) + v16(b"\x21" + BINDER),
     ],
 )
 def test_a_pre_shared_key_that_does_not_parse_is_a_format_error(content: bytes) -> None:
     assert fault(RESUMING.put(PRE_SHARED_KEY, content)) == FORMAT
+
+
+@pytest.mark.parametrize(("offered", "binders"), [(1, 2), (2, 1), (4, 5), (6, 5), (5, 6), (1, 400)])
+def test_as_many_binders_as_tickets_or_it_is_an_illegal_parameter(
+    offered: int, binders: int
+) -> None:
+    """RFC 8446 section 4.2.11: each list is well-formed, and they do not go together."""
+    content = tickets([(TICKET, 1)] * offered, [BINDER] * binders)
+    assert fault(RESUMING.put(PRE_SHARED_KEY, content)) == ILLEGAL
 
 
 def test_the_least_pre_shared_key_is_44_bytes() -> None:

@@ -16,6 +16,7 @@ from engine import layout, receive
 from engine.layout import HANDSHAKE, HEADER, IN, MAX_CIPHERTEXT, MAX_PLAINTEXT, RECEIVED, TAG
 from engine.pool import Area
 from engine.refusals import Refusal
+from harnesses.oracles import lines_run
 from tests.engine.mutual_pairs import client, device, mutual
 from tests.engine.pairs import Pair, engine
 
@@ -223,6 +224,61 @@ def test_fragments_must_not_be_interleaved(kept: int) -> None:
     pair.fails(wire + b"\x15\x03\x03\x00\x02", "tls-unexpected-message", 10)
 
 
+@pytest.mark.parametrize("before", [0, 1, 5])
+@pytest.mark.parametrize(
+    ("wrong", "tag"),
+    [
+        (b"\x15\x03\x03\x00\x02\x02\x28", "tls-unexpected-message"),
+        (b"\x14\x03\x03\x00\x01\x01", "tls-unexpected-message"),
+        (b"\x17\x03\x03\x00\x01x", "tls-unexpected-message"),
+        (b"\x16\x03\x03\x00\x00", "tls-unexpected-message"),
+        (b"\x16\x02\x03\x00\x01x", "tls-protocol-version"),
+        (b"\x16\x03\x03\x40\x01", "tls-record-overflow"),
+    ],
+)
+@pytest.mark.parametrize("step", [None, 1])
+def test_the_parts_of_a_message_are_records_like_any_other(
+    before: int, wrong: bytes, tag: str, step: int | None
+) -> None:
+    """Whether they come together or not, and however many right ones came first."""
+    pair = Pair(engine())
+    wire = rewrapped(pair.client.hello(), [20] + [1] * before)
+    start = wire[: HEADER + 20 + before * (HEADER + 1)]
+    pair.feed(start + wrong, step)
+    assert pair.engine.failure(pair.slot) == tag
+
+
+@pytest.mark.parametrize("left", [0, 1, 2, HEADER, HEADER + 1])
+def test_the_last_part_of_a_message_ends_it_and_one_that_is_not_whole_waits(left: int) -> None:
+    pair = Pair(engine())
+    hello = pair.client.hello()
+    wire = rewrapped(hello, [4] + [1] * (len(hello) - HEADER - 5))
+    end = len(wire) - left
+    assert pair.feed(wire[:end]) == end
+    assert (pair.engine.event(pair.slot) == "want_write") is (left == 0)
+    pair.answer(wire[end:])
+    pair.answer(pair.client.finish())
+    assert pair.engine.event(pair.slot) == "established"
+
+
+def test_more_than_the_message_in_its_last_part_is_refused() -> None:
+    pair = Pair(engine())
+    hello = pair.client.hello()
+    wire = rewrapped(hello + b"\x00", [4] + [1] * (len(hello) - HEADER - 6))
+    pair.fails(wire, "tls-unexpected-message", 10)
+
+
+def test_a_hello_in_records_of_a_byte_costs_a_few_lines_each() -> None:
+    """Nobody has proved anything yet, and there may be sixteen thousand of them."""
+    pair = Pair(engine())
+    hello = pair.client.hello()
+    wire = rewrapped(hello, [1] * (len(hello) - HEADER - 1))
+    whole = Pair(engine())
+    once = lines_run(lambda: whole.engine.feed(0, hello))
+    assert lines_run(lambda: pair.engine.feed(0, wire)) - once < 16 * len(hello)
+    assert pair.take() == whole.take()
+
+
 @pytest.mark.parametrize("kept", [1, 2, 3])
 def test_a_length_is_judged_when_its_last_byte_is_there(kept: int) -> None:
     pair = Pair(engine())
@@ -279,12 +335,23 @@ def test_what_each_state_reads(state: int, fragment: int) -> None:
     clear = state in (layout.WAIT_CLIENT_HELLO, layout.WAIT_SECOND_CLIENT_HELLO)
     reads = {c.HANDSHAKE} if clear else {SEALED}
     if not fragment:
-        reads |= {ALERT} if state != layout.ESTABLISHED else set()
+        # WAIT_CERTIFICATE_VERIFY comes after a record that opened.
+        keyed = state in (layout.WAIT_CERTIFICATE_VERIFY, layout.ESTABLISHED)
+        reads |= set() if keyed else {ALERT}
         reads |= {CCS} if state not in (layout.WAIT_CLIENT_HELLO, layout.ESTABLISHED) else set()
     for kind in (0, CCS, ALERT, c.HANDSHAKE, SEALED, 24, 255):
         length = TAG if kind == SEALED else 1
         found = receive._judge(in_state(state, fragment), kind, 3, length)
         assert found is (None if kind in reads else UNEXPECTED), kind
+
+
+@pytest.mark.parametrize("opened", [0, 1, 2])
+@pytest.mark.parametrize("state", [layout.WAIT_CERTIFICATE, layout.WAIT_FINISHED])
+def test_an_alert_in_the_clear_is_read_until_a_record_opened(state: int, opened: int) -> None:
+    area = in_state(state)
+    area.words[layout.READ_SEQ] = opened
+    assert receive._judge(area, ALERT, 3, 2) is (UNEXPECTED if opened else None)
+    assert receive._judge(area, CCS, 3, 1) is None  # section 5: at any time before the Finished
 
 
 @pytest.mark.parametrize("state", STATES)

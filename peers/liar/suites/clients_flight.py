@@ -113,6 +113,17 @@ def _(stage: Stage) -> Connection:
         c.client.send(b"early"))
 
 
+for _name, _what, _description in (("fatal-alert", "an alert", codes.HANDSHAKE_FAILURE),
+                                   ("user-canceled", "a user_canceled", codes.USER_CANCELED)):
+    @CLIENTS.case(f"{_name}-clear-behind-the-certificate",
+                  f"{_what} in the clear is nobody's behind a protected Certificate",
+                  "RFC 8446 §6", UNEXPECTED, setup=REQUIRED)
+    def _(stage: Stage, description: int = _description) -> Connection:
+        c = stage.connect(credential=DEVICE.credential).flight()
+        c.tell(c.client.handshake_bytes(c.client.add(c.client.certificate_message())))
+        return c.tell(c.client.alert(description, sealed=False))
+
+
 @CLIENTS.case("alert-for-the-certificate", "a client may refuse to answer", "RFC 8446 §6.2",
               refused("tls-alert"), setup=REQUIRED)
 def _(stage: Stage) -> Connection:
@@ -207,9 +218,12 @@ for _scheme, _name in ((codes.RSA_PKCS1_SHA256, "rsa_pkcs1_sha256"),
               verifying(scheme=_scheme))
 for _key, _scheme, _name in (("p256", 0x0503, "P-384's"), ("p384", 0x0403, "P-256's"),
                               ("p256", 0x0807, "Ed25519's"), ("p256", 0x0804, "RSA's"),
-                              ("ed25519", 0x0403, "P-256's"), ("rsa2048", 0x0403, "P-256's")):
+                              ("p384", 0x0807, "Ed25519's"), ("p384", 0x0806, "RSA's"),
+                              ("ed25519", 0x0403, "P-256's"), ("ed25519", 0x0503, "P-384's"),
+                              ("ed25519", 0x0805, "RSA's"), ("rsa2048", 0x0403, "P-256's"),
+                              ("rsa2048", 0x0503, "P-384's"), ("rsa2048", 0x0807, "Ed25519's")):
     answering(f"scheme-{_scheme:04x}-of-{_key}", f"a key of {_key} does not sign under {_name}",
-              "RFC 8446 §4.2.3", BAD_VERIFY,
+              "RFC 8446 §4.4.3", SIGALG,
               verifying(scheme=_scheme), who=device(_key))
 answering("scheme-of-another-hash", "the scheme's hash is the signature's", "RFC 8446 §4.2.3",
           BAD_VERIFY, verifying(scheme=0x0805, signer=salted(32)),

@@ -251,6 +251,16 @@ for _sealed in (False, True):
     flight(f"user-canceled-{_word}-before-the-finished", f"a {_word} user_canceled is read past",
            "RFC 9846 §6.1", OK, alerting(codes.USER_CANCELED, _sealed),
            finish=True)
+flight("fatal-alert-clear-once-a-record-opened",
+       "an alert of a client that has keys is protected", "RFC 8446 §6", UNEXPECTED,
+       lambda c: c.alert(codes.USER_CANCELED) + c.alert(codes.BAD_CERTIFICATE, sealed=False))
+flight("close-notify-clear-once-a-record-opened",
+       "a close_notify in the clear is not believed of a client that has keys", "RFC 8446 §6",
+       UNEXPECTED,
+       lambda c: c.alert(codes.USER_CANCELED) + c.alert(codes.CLOSE_NOTIFY, sealed=False))
+flight("user-canceled-clear-once-a-record-opened",
+       "a user_canceled in the clear is not read past any more either", "RFC 8446 §6", UNEXPECTED,
+       lambda c: c.alert(codes.USER_CANCELED) + c.alert(codes.USER_CANCELED, sealed=False))
 flight("alert-clear-empty-for-the-finished", "a clear alert after the flight is not empty",
        "RFC 8446 §5.1", UNEXPECTED, lambda c: record(codes.ALERT, b""))
 flight("alert-clear-of-one-byte-for-the-finished", "a clear alert after the flight is two bytes",
@@ -272,6 +282,9 @@ _early("early-data-over-16384", "no more than 16,384 bytes are skipped",
 _early("early-data-in-a-large-record", "a record over what may be skipped is refused",
        refused("tls-server-early-data-size", sealed=True),
        lambda c: record(23, bytes(16385)), basis="policy")
+_early("early-data-empty-33-times", "records of no length are not skipped for ever either",
+       refused("tls-too-many-messages", sealed=True), lambda c: record(23, b"") * 33,
+       basis="policy")
 _early("early-data-not-offered", "without the offer nothing is skipped", BAD_MAC,
        lambda c: record(23, bytes(100)), offered=False)
 _early("early-data-behind-a-record-that-opened", "nothing is skipped once a record opened", BAD_MAC,

@@ -168,6 +168,15 @@ def _(stage: Stage) -> Connection:
     return c.tell(record(codes.APPLICATION_DATA, bytes(8192)) * 2 + record(23, bytes(17)))
 
 
+@HANDSHAKE.case("early-data-empty-33-times-before-a-retry",
+                "nor are records of no length before a retry skipped for ever", "SPEC §1.3",
+                refused("tls-too-many-messages"), "policy")
+def _(stage: Stage) -> Connection:
+    c = stage.connect(shares=())
+    c.hello(add(codes.EARLY_DATA)).need("retry")
+    return c.tell(record(codes.APPLICATION_DATA, b"") * 33)
+
+
 @HANDSHAKE.case("early-data-after-a-retry", "after a second hello nothing is skipped",
                 "RFC 8446 §4.2.10", refused("tls-bad-record-mac", sealed=True))
 def _(stage: Stage) -> Connection:

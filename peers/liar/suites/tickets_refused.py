@@ -249,10 +249,6 @@ _ID = vec16(b"a ticket") + u32(7)
 for _name, _rule, _body in (
     ("empty-list", "identities has one", vec16(b"") + vec16(vec8(bytes(32)))),
     ("no-binders", "binders has one", vec16(_ID) + vec16(b"")),
-    ("two-identities-one-binder", "each identity has a binder",
-     vec16(_ID * 2) + vec16(vec8(bytes(32)))),
-    ("one-identity-two-binders", "each binder has an identity",
-     vec16(_ID) + vec16(vec8(bytes(32)) * 2)),
     ("identity-runs-over", "an identity ends inside its list",
      vec16(u16(9) + b"a ticket") + vec16(vec8(bytes(32)))),
     ("half-an-age", "an identity has a whole age",
@@ -274,6 +270,16 @@ for _name, _rule, _body in (
     TICKETS.add(f"malformed-{_name}", _rule, "RFC 8446 §4.2.11", FORMAT,
                 malformed(_body),
                 "rfc", KEYED)
+for _name, _rule, _body in (
+    ("two-identities-one-binder", "each identity has a binder",
+     vec16(_ID * 2) + vec16(vec8(bytes(32)))),
+    ("one-identity-two-binders", "each binder has an identity",
+     vec16(_ID) + vec16(vec8(bytes(32)) * 2)),
+    ("six-identities-five-binders", "the sixth identity has a binder too",
+     vec16(_ID * 6) + vec16(vec8(bytes(32)) * 5)),
+):
+    TICKETS.add(_name, _rule, "RFC 8446 §4.2.11", refused("tls-server-illegal-parameter"),
+                malformed(_body), "rfc", KEYED)
 coming_back("malformed-cut-by-one", "pre_shared_key is as long as its lists say", "RFC 8446 §3.4",
             FORMAT, basis="rfc", edit=psk_body(lambda b: b[:-1]))
 coming_back("empty-modes", "psk_key_exchange_modes is not empty", "RFC 8446 §4.2.9", FORMAT,
