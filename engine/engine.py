@@ -288,9 +288,13 @@ class Engine(Configuration, Readings, Peers):
         if area is None:
             return 0
         try:
-            return queue_application_data(area, view)
+            taken = queue_application_data(area, view)
         except BaseException as bug:
             self._broke(slot, area, False, bug)
+        if area.words[STATE] == STATE_FAILED:
+            self._pool.mind_leaf(slot, area)
+            self._pool.settle(slot, area)
+        return taken
 
     def recv(self, slot: int, out: bytearray | memoryview) -> int:
         """Move received plaintext into `out`.
@@ -351,7 +355,9 @@ class Engine(Configuration, Readings, Peers):
             queue_close_notify(area)
         except BaseException as bug:
             self._broke(slot, area, False, bug)
-        return True
+        self._pool.mind_leaf(slot, area)
+        self._pool.settle(slot, area)
+        return self._pool.state(slot) == ESTABLISHED
 
     def eof(self, slot: int) -> None:
         """The transport ended. Without the peer's close_notify that is a failure: a truncated

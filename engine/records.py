@@ -39,7 +39,7 @@ from engine.layout import (
 )
 from engine.pool import Area
 from engine.refusals import Refusal
-from engine.schedule import SUITES, Buffer, CipherSuite, Pads
+from engine.schedule import LAST_SEQUENCE, SUITES, Buffer, CipherSuite, Pads
 
 _OUT_END: Final = OUT + OUT_CAP
 OVERHEAD: Final = HEADER + 1 + TAG
@@ -51,9 +51,9 @@ _WARNING: Final = 1
 _KEY_UPDATE_ANSWER: Final = bytes([c.KEY_UPDATE, 0, 0, 1, c.UPDATE_NOT_REQUESTED])
 _CLOSE_NOTIFY: Final = bytes([_WARNING, c.ALERT_CLOSE_NOTIFY])
 
-# Messages in a row that carry nothing: KeyUpdates, empty application records, user_canceled,
-# dropped change_cipher_spec. Each costs the server work and the peer a few bytes; a longer run is
-# a flood, a lifetime's count would end honest connections of years.
+# Messages in a row that carry nothing: KeyUpdates, empty application records, skipped ones
+# included, user_canceled, dropped change_cipher_spec. Each costs the server work and the peer a few
+# bytes; a longer run is a flood, a lifetime's count would end honest connections of years.
 MAX_RUN: Final = 32
 
 
@@ -252,11 +252,17 @@ def queue_sealed(area: Area, content_type: int, content: Buffer) -> None:
 
 
 def queue_application_data(area: Area, view: memoryview) -> int:
-    """Queue as much application data as there is room for; how many bytes."""
+    """Queue as much application data as there is room for; how many bytes.
+
+    A connection whose write key is spent fails.
+    """
     taken = 0
     while taken < len(view):
         room = out_room(area) - OUT_RESERVE
         if must_update_key(area):
+            if is_spent(area):
+                fail(area, Refusal.TOO_MANY_MESSAGES)
+                break
             if room < OUT_RESERVE:
                 break
             send_key_update(area)
@@ -281,6 +287,13 @@ def must_update_key(area: Area) -> bool:
     return bool(area.words[WRITE_SEQ] >= area.write_limit)
 
 
+def is_spent(area: Area) -> bool:
+    """The write key has no sequence number left. It must not wrap (§5.3: the nonces would come
+    again), so that nothing follows, neither a new key, which is said under the old, nor an alert.
+    """
+    return bool(area.words[WRITE_SEQ] >= LAST_SEQUENCE)
+
+
 def queue_alert(area: Area, content: bytes) -> None:
     """Queue an alert under the write key in force, in the clear before there is one."""
     if area.sealer is None and area.words[STATE] != ESTABLISHED:
@@ -290,6 +303,10 @@ def queue_alert(area: Area, content: bytes) -> None:
 
 
 def queue_close_notify(area: Area) -> None:
+    """Queue a close_notify; a connection whose write key is spent fails instead."""
+    if is_spent(area):
+        fail(area, Refusal.TOO_MANY_MESSAGES)
+        return
     queue_alert(area, _CLOSE_NOTIFY)
     area.words[FLAGS] |= F_CLOSE_SENT
 
@@ -301,12 +318,13 @@ def fail(area: Area, refusal: Refusal) -> None:
     """End a connection: its alert queued, its keys cleared at once.
 
     What was authenticated before stays to be received; nothing is read or sent any more. After
-    our close_notify nothing may follow, an alert neither (RFC 8446 §6.1).
+    our close_notify nothing may follow, an alert neither (RFC 8446 §6.1), and under a spent key
+    nothing can.
     """
     words = area.words
     if words[STATE] == FAILED:
         return
-    if refusal.alert is not None and not words[FLAGS] & F_CLOSE_SENT:
+    if refusal.alert is not None and not (words[FLAGS] & F_CLOSE_SENT or is_spent(area)):
         queue_alert(area, bytes([_FATAL, refusal.alert]))
     forget_keys(area)
     words[STATE] = FAILED

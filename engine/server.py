@@ -48,6 +48,7 @@ from engine.mutual import ClientAuthentication
 from engine.pool import Area
 from engine.records import (
     forget_scratch,
+    is_spent,
     made_no_progress,
     queue_plain,
     queue_sealed,
@@ -328,6 +329,8 @@ class Server:
         update_read_key(area)
         # After our close_notify nothing may follow, the answer neither (§6.1).
         if request == c.UPDATE_REQUESTED and not area.words[FLAGS] & F_CLOSE_SENT:
+            if is_spent(area):
+                return Refusal.TOO_MANY_MESSAGES
             send_key_update(area)
         return None
 
