@@ -38,6 +38,11 @@ COMMANDS = {
         "the campaign and everything else that runs at night; goes on after a kill",
         "residue nightly --minutes 60",
     ),
+    "inject": Command(
+        "ci.inject",
+        "raise an exception at every place of every call, and see what it leaves",
+        "residue inject 'feed-*' --kind memory --jobs 2",
+    ),
     "replay": Command(
         "ci.replay",
         "run committed inputs without a fuzzer and compare their outcomes",

@@ -17,19 +17,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-from ci import findings, hosted, output, process
+from ci import findings, hosted, output, workers
 from ci.exits import Exit, Untrusted
 from ci.process import Stop
 from ci.progress import Progress, clock
+from ci.workers import TooLong
 from harnesses import recordings as recorded
 from harnesses.run import save
 from peers import recording_format, recording_program
@@ -43,10 +42,6 @@ INPUT_SECONDS = 10
 CHECKED = 16
 #: A run of so many inputs that end in fewer ways than this went nowhere.
 ENOUGH, WAYS = 1_000, 6
-
-
-class TooLong(BaseException):
-    """An input that did not come to an end. A BaseException, so that no oracle catches it."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +88,7 @@ def make(seed: int, number: int) -> tuple[bytes, Recording]:
 def work(batch: Batch) -> Tally:
     """Run a batch; what goes wrong is saved at once."""
     tally = Tally()
-    with _alarm():
+    with workers.alarm(INPUT_SECONDS):
         for number in range(batch.first, batch.last):
             data, recording = make(batch.seed, number)
             signal.alarm(INPUT_SECONDS)
@@ -105,27 +100,6 @@ def work(batch: Batch) -> Tally:
                 save(batch.folder, NAME, recorded.text_of(recording), error)
             signal.alarm(0)
     return tally
-
-
-@contextmanager
-def _alarm() -> Iterator[None]:
-    before = signal.signal(signal.SIGALRM, _too_long)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _too_long(signum: int, frame: FrameType | None) -> None:
-    raise TooLong(f"still running after {INPUT_SECONDS} s")
-
-
-def _child() -> None:
-    process.die_with_parent()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # A Ctrl-C reaches the whole group: it is for the parent to end the run, in order.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def check() -> None:
@@ -174,8 +148,7 @@ class Run:
             yield from map(work, batches)
             return
         lines()  # read once, before the fork
-        process.leash()
-        with ProcessPoolExecutor(self.jobs, initializer=_child) as pool:
+        with workers.pool(self.jobs) as pool:
             running: dict[Future[Tally], Batch] = {}
             for batch in batches:
                 running[pool.submit(work, batch)] = batch

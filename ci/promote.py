@@ -138,6 +138,8 @@ def _of_bucket(args: argparse.Namespace, made: Bucket, data: bytes) -> Candidate
 def _harness(name: str) -> Callable[[bytes], str]:
     if name == "recordings":
         raise UsageError("a recording is no input of a harness: docs/recordings.md says what to do")
+    if name == "injection":
+        raise UsageError("every injection is made each time: there is none to commit")
     return load(name)
 
 

@@ -22,8 +22,9 @@ from harnesses.outcomes import Outcome
 from triage.limits import MEMORY
 
 INPUT_SECONDS = 30
-# What `residue fuzz recordings` leaves: no harness of libFuzzer's.
+# What `residue fuzz recordings` and `residue inject` leave: no harnesses of libFuzzer's.
 RECORDINGS = "recordings"
+INJECTION = "injection"
 # What is wrong with an outcome whose input is not there.
 GONE = "is no input"
 
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def load(harness: str) -> Callable[[bytes], str]:
     """The harness's function over bytes, with no oracle left to a sample."""
-    if harness not in (*HARNESSES, RECORDINGS):
+    if harness not in (*HARNESSES, RECORDINGS, INJECTION):
         raise UsageError(f"there is no harness {harness!r}; there are {', '.join(HARNESSES)}")
     return partial(importlib.import_module(f"harnesses.{harness}").run, thorough=True)
 
@@ -136,6 +137,18 @@ def only_recordings(inputs: list[tuple[Path, bytes]]) -> None:
             raise UsageError(f"{file}: {error}") from None
 
 
+def only_injections(inputs: list[tuple[Path, bytes]]) -> None:
+    """UsageError for a file that is no injection."""
+    injection = importlib.import_module("harnesses.injection")
+    if not inputs:
+        raise UsageError("which injections? residue replay injection FILE...")
+    for file, data in inputs:
+        try:
+            injection.read(data)
+        except ValueError as error:
+            raise UsageError(f"{file}: {error}") from None
+
+
 def replay(harness: str, files: list[Path] | None) -> Iterator[Replayed]:
     """Replay the files, or without any the committed inputs, against the committed outcomes."""
     run = load(harness)
@@ -145,6 +158,8 @@ def replay(harness: str, files: list[Path] | None) -> Iterator[Replayed]:
     inputs = [(file, read_input(file)) for file in given]
     if harness == RECORDINGS:
         only_recordings(inputs)
+    if harness == INJECTION:
+        only_injections(inputs)
     for file, data in inputs:
         ours = file.resolve().parent == folder
         expected = table.get(file.name) if ours else None

@@ -357,14 +357,14 @@ def _is_open(engine: Engine) -> bool:
 # -- one injection as an input, as the other harnesses have them --------------------------------
 
 
-def text_of(scenario: Scenario, kind: str, place: int) -> bytes:
-    """An injection as an input."""
-    return f"{scenario.name} {kind} {place}\n".encode()
+def text_of(scenario: Scenario, kind: str, place: int, where: str) -> bytes:
+    """An injection as an input; `where` its place lies is for who reads it."""
+    return f"{scenario.name} {kind} {place} # {where}\n".encode()
 
 
 def read(data: bytes) -> tuple[Scenario, str, int]:
     """What an input says; ValueError for one that says nothing."""
-    words = data.decode("ascii", errors="replace").split()
+    words = data.decode("ascii", errors="replace").partition("#")[0].split()
     if len(words) != 3 or words[0] not in SCENARIOS or not words[2].isdecimal():
         raise ValueError("an injection is a scenario, a kind and a place")
     name, kind, place = words

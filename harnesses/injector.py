@@ -135,9 +135,17 @@ def _hooked(get: Callable[[], Any], put: Callable[[Any], None], hook: Hook) -> I
 
 
 def _with_room(frames: int, call: Callable[[], object]) -> object:
+    """`frames` more than the least limit that is taken here: C has frames that are in no list."""
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(_depth(sys._getframe()) + frames)
+    least = _depth(sys._getframe())
     try:
+        while True:
+            try:
+                sys.setrecursionlimit(least)
+                break
+            except RecursionError:
+                least += 1
+        sys.setrecursionlimit(least + frames)
         return call()
     finally:
         sys.setrecursionlimit(limit)

@@ -27,8 +27,8 @@ FIELDS = ("name", "file", "text", "replacement", "rule", "seen_by")
 
 
 # The kinds of seen_by and how many words follow each: an oracle of a harness on a committed input,
-# or a test by its node id.
-WITNESSES = {"oracle": 3, "test": 1}
+# an oracle of injection into a scenario, or a test by its node id.
+WITNESSES = {"oracle": 3, "injection": 2, "test": 1}
 
 
 class PlantError(ValueError):
@@ -40,7 +40,8 @@ class Plant:
     """One bug, where it goes, the rule it breaks, and everything that must notice it.
 
     A line of `seen_by` is `oracle HARNESS ORACLE INPUT`, a committed input that the harness reports
-    under just that oracle, or `test NODE`, a test that fails.
+    under just that oracle; `injection SCENARIO ORACLE`, a scenario in which an injection at some
+    place trips that oracle; or `test NODE`, a test that fails.
     """
 
     name: str
@@ -115,6 +116,15 @@ def oracle_witnesses(plant: Plant) -> Iterator[tuple[str, str, str]]:
         if kind == "oracle":
             harness, oracle, file = words
             yield harness, oracle, file
+
+
+def injection_witnesses(plant: Plant) -> Iterator[tuple[str, str]]:
+    """The scenario and the oracle of each `injection` line of `seen_by`."""
+    for line in plant.seen_by:
+        kind, *words = line.split(" ")
+        if kind == "injection":
+            scenario, oracle = words
+            yield scenario, oracle
 
 
 def _plant(entry: dict[str, object], path: Path) -> Plant:

@@ -1,8 +1,9 @@
 """Do the named witnesses see a fault? `python -m mutants.witness JOB`, from a planted tree's root.
 
 JOB is a JSON file with `seen_by` lines as in the catalogue and `out`, where the answer goes: for
-each line `saw` (the test fails, the oracle reports just that), `passed`, or `absent` (there is no
-such test or input). A plant is killed when every one of its witnesses sees it.
+each line `saw` (the test fails, the oracle reports just that, an injection trips it), `passed`, or
+`absent` (there is no such test, input or scenario). A plant is killed when every one of its
+witnesses sees it.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ def main(path: str) -> int:
     for line in job["seen_by"]:
         if line.startswith("oracle "):
             answers[line] = _oracle(*line.split(" ")[1:])
+        elif line.startswith("injection "):
+            answers[line] = _injection(*line.split(" ")[1:])
     out = Path(job["out"])
     out.with_suffix(".new").write_text(json.dumps(answers), encoding="utf-8")
     out.with_suffix(".new").replace(out)
@@ -90,6 +93,15 @@ def _oracle(harness: str, oracle: str, file: str) -> str:
     except Broken as broken:
         return SAW if broken.oracle == oracle else PASSED
     return PASSED
+
+
+def _injection(scenario: str, oracle: str) -> str:
+    from harnesses import injection
+    from harnesses.injection_scenarios import SCENARIOS
+
+    if scenario not in SCENARIOS:
+        return ABSENT
+    return SAW if injection.breaks(scenario, oracle) else PASSED
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ ARTIFACTS = {
 """libFuzzer's names for an input that ended a process, or was slow; and ours."""
 
 PARTS = ("findings", "shards", "new")
-KNOWN_HARNESSES = (*HARNESSES, "recordings")
+KNOWN_HARNESSES = (*HARNESSES, "recordings", "injection")
 
 
 class SightingsError(ValueError):
