@@ -327,7 +327,7 @@ def run(args: argparse.Namespace) -> int:
         )
         where = output.shown(out.root)
         progress.say(f"injection into {len(names)} scenarios, {where}, seed {seed}")
-        found: dict[str, bool] = {}
+        found: dict[str, bool] | None = None
         if not args.scenarios:
             found = fly(canaries(), out.scratch, args.jobs, stop)
             progress.say(f"planted faults found: {sum(found.values())} of {len(found)}")
@@ -336,7 +336,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sum_up(
-    asked: Run, found: dict[str, bool], out: output.Output, stopped: bool, as_json: bool
+    asked: Run, found: dict[str, bool] | None, out: output.Output, stopped: bool, as_json: bool
 ) -> int:
     tally = asked.tally
     broken = findings.collect(asked.folder, NAME, [])
@@ -354,7 +354,7 @@ def _sum_up(
         "whole": asked.whole and asked.sample is None,
         "broken": tally.broken,
         "oracles": dict(tally.oracles.most_common()),
-        "planted": found,
+        "planted": found or {},
         "seconds": round(asked.took, 1),
         "rate": round(tally.injections / asked.took, 1) if asked.took else 0.0,
         "jobs": asked.jobs,
@@ -376,9 +376,12 @@ def _sum_up(
     return int(verdict)
 
 
-def untrusted(asked: Run, found: dict[str, bool]) -> list[str]:
-    """Why the verdict would mean nothing."""
-    why = [f"the planted fault {name!r} was not found" for name, seen in found.items() if not seen]
+def untrusted(asked: Run, found: dict[str, bool] | None) -> list[str]:
+    """Why the verdict would mean nothing. `found` is None where no planted fault was looked for."""
+    missed = [name for name, seen in (found or {}).items() if not seen]
+    why = [f"the planted fault {name!r} was not found" for name in missed]
+    if found == {}:
+        why.append("there is no planted fault to find")
     why += asked.tally.doubts[:20]
     if asked.died:
         why.append(asked.died)

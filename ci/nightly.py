@@ -111,6 +111,8 @@ def _figures(night: Night) -> list[str]:
         )
     if night.machine:
         told.append(f"the pool's machine: {night.machine}")
+    if night.injection:
+        told.append(f"injections: {night.injection}")
     if night.buckets:
         states = [bucket["state"] for bucket in night.buckets]
         counts = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))

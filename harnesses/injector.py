@@ -8,6 +8,7 @@ that has room for no more. Places are counted, so they are the same ones each ti
 
 from __future__ import annotations
 
+import hmac
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -57,8 +58,8 @@ KINDS = {
     "stack": Kind("stack", RecursionError),
     "closing": Kind("line", Interrupted, closes=True),
 }
-# Where C is called from: the engine, and the Python of the library that stands before its own C.
-CALLERS = (ENGINE_FOLDER, str(Path(cryptography.__file__).parent))
+# Where C is called from: the engine, and the Python that stands before the C of a primitive.
+CALLERS = (ENGINE_FOLDER, str(Path(cryptography.__file__).parent), hmac.__file__)
 FRAMES_OF_C = 3
 
 
@@ -102,9 +103,13 @@ class Injector:
             raise self.kind.error
 
     def _in_a_short_stack(self, call: Callable[[], object]) -> object:
-        """With room for so many frames more: whoever needs another has no more than that either."""
+        """With room for so many frames more; a tracer's own frames would need some of it."""
         try:
-            return _with_room(self.place, call)
+            with (
+                _hooked(sys.gettrace, sys.settrace, None),
+                _hooked(sys.getprofile, sys.setprofile, None),
+            ):
+                return _with_room(self.place, call)
         except RecursionError as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             if last.filename.startswith(CALLERS):
@@ -124,8 +129,10 @@ class Injector:
 
 
 @contextmanager
-def _hooked(get: Callable[[], Any], put: Callable[[Any], None], hook: Hook) -> Iterator[None]:
-    """With a tracer or a profiler of ours; the one that was there (coverage's) is put back."""
+def _hooked(
+    get: Callable[[], Any], put: Callable[[Any], None], hook: Hook | None
+) -> Iterator[None]:
+    """With a tracer or a profiler of ours, or none; the one that was there is put back."""
     before = get()
     put(hook)
     try:

@@ -67,6 +67,20 @@ def recordings(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND, Exit.UNTRUSTED, Exit.INTERRUPTED)
 
 
+def inject(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
+    """Injection. What it broke goes to triage."""
+    data = _answer(folder / "summary.json", tonight, line, code)
+    line.findings = len(data["findings"])
+    for why in data["untrusted"]:
+        tonight.night.doubt(f"inject: {why}")
+    whole = "every place" if data["whole"] else "not every place"
+    tonight.night.injection = (
+        f"{data['injections']:,} into {data['scenarios']} of {data['of_scenarios']} scenarios, "
+        f"{whole}; {data['broken']:,} broke something"
+    )
+    _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND, Exit.UNTRUSTED, Exit.INTERRUPTED)
+
+
 def machine(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     """The state machines. pytest ends with 1 when a test fails, and with more when it does."""
     told = _log(tonight, line)
@@ -165,7 +179,7 @@ def untriaged(tonight: Tonight) -> None:
 def takes(night: Night) -> list[Path]:
     """What triage is to look at: all tries of the steps that find, and what older nights left."""
     found = [Path(path) for path in night.takes]
-    for name in ("campaign", "recordings"):
+    for name in ("campaign", "recordings", "inject"):
         found += [path for path in tries(night.folder, name) if path.is_dir()]
     answers = (path / "answer.json" for path in tries(night.folder, "replay"))
     # A replay that was cut short left half a list, which is none.

@@ -91,6 +91,11 @@ def _recordings(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
     return [*argv, "--jobs", str(tonight.jobs), "--out", str(folder)]
 
 
+def _inject(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
+    argv = _residue("inject", "--seconds", str(int(seconds)), "--jobs", str(tonight.jobs))
+    return [*argv, "--out", str(folder)]
+
+
 # The state machine's test is as many tests as the pool has shapes, and they share the processes.
 MACHINES = 4
 
@@ -183,6 +188,20 @@ STEPS = (
         # Hypothesis takes up to five minutes to shrink what fails.
         grace=600,
         env=_machine_env,
+    ),
+    Step(
+        "inject",
+        "an exception at every place of every call",
+        _inject,
+        judge.inject,
+        part=2,
+        # The planted faults come first.
+        fixed=30,
+        least=15,
+        # All places there are take less.
+        most=900,
+        grace=300,
+        makes=True,
     ),
     Step(
         "recordings",

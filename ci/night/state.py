@@ -62,6 +62,7 @@ class Night:
     buckets: list[dict[str, Any]] = field(default_factory=list)
     mutation: dict[str, Any] | None = None
     machine: str = ""
+    injection: str = ""
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @property

@@ -142,7 +142,9 @@ def test_a_machine_that_ends_with_1_and_names_no_test_has_found_nothing(tmp_path
     assert [f["message"] for f in night.findings] == ["FAILED tests/x.py::y - z"]
 
 
-@pytest.mark.parametrize("name", ["replay", "campaign", "patch", "mutate", "recordings", "triage"])
+@pytest.mark.parametrize(
+    "name", ["replay", "campaign", "patch", "mutate", "inject", "recordings", "triage"]
+)
 def test_the_last_words_of_a_step_that_leaves_nothing_are_the_reason(tmp_path, name):
     judged = next(one.judge for one in STEPS if one.name == name)
     night = go(tmp_path, step(name, "print('ImportError: no tool'); sys.exit(1)", judged))
