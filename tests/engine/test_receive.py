@@ -237,14 +237,15 @@ def test_fragments_must_not_be_interleaved(kept: int) -> None:
     ],
 )
 @pytest.mark.parametrize("step", [None, 1])
+@pytest.mark.parametrize("more", [True, False])
 def test_the_parts_of_a_message_are_records_like_any_other(
-    before: int, wrong: bytes, tag: str, step: int | None
+    before: int, wrong: bytes, tag: str, step: int | None, more: bool
 ) -> None:
-    """Whether they come together or not, and however many right ones came first."""
+    """Whether they come together or not, and however many right ones come first and behind."""
     pair = Pair(engine())
     wire = rewrapped(pair.client.hello(), [20] + [1] * before)
-    start = wire[: HEADER + 20 + before * (HEADER + 1)]
-    pair.feed(start + wrong, step)
+    end = HEADER + 20 + before * (HEADER + 1)
+    pair.feed(wire[:end] + wrong + (wire[end:] if more else b""), step)
     assert pair.engine.failure(pair.slot) == tag
 
 
