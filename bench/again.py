@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 from bench import table
+from ci import endings
 
 SUITES = ("any", "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +62,8 @@ def start(name: str, args: argparse.Namespace) -> int:
         kept = {key: value for key, value in vars(args).items() if _is_plain(value)}
         child = [sys.executable, "-m", "bench.again", name, json.dumps(kept)]
         sys.stdout.flush()
-        return subprocess.call(child, env=variables)
+        # With every descriptor: the file for the results may be one (`--json >(...)`).
+        return subprocess.call(child, env=variables, close_fds=False)
 
 
 def _is_plain(value: object) -> bool:
@@ -73,10 +75,7 @@ def main() -> int:
     """The child's side of `start`."""
     name, kept = sys.argv[1:]
     module = importlib.import_module(f"bench.{name}")
-    try:
-        return int(module.run(argparse.Namespace(**json.loads(kept))))
-    except KeyboardInterrupt:
-        return 130
+    return endings.guard(lambda: int(module.run(argparse.Namespace(**json.loads(kept)))))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ from pathlib import Path
 import cryptography
 from cryptography.hazmat.backends.openssl import backend
 
+from ci import results
+from ci.exits import UsageError
+
 Value = str | int | float | None
 
 COMMAND = "RESIDUE_BENCH_COMMAND"
@@ -110,23 +113,22 @@ def check_json(target: str | None) -> str | None:
     """A sentence when the file cannot be written, before any time is spent."""
     if target in (None, "-"):
         return None
-    path = Path(target)
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        return f"cannot write {target}"
+    try:
+        results.check(target)
+    except UsageError as error:
+        return str(error)
     return None
 
 
 def show(result: Result, target: str | None) -> None:
-    """Print the table; write the JSON aside and rename it, so that no reader sees half of it."""
+    """Print the table; write the JSON. Untrusted when that fails."""
     if target == "-":
         json.dump(result.document(), sys.stdout, indent=1)
         print()
         return
     print(result.text())
     if target is not None:
-        aside = Path(f"{target}.part")
-        aside.write_text(json.dumps(result.document(), indent=1) + "\n", encoding="utf-8")
-        aside.replace(target)
+        results.write(target, json.dumps(result.document(), indent=1) + "\n")
 
 
 def positive(text: str) -> int:

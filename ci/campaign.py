@@ -2,15 +2,14 @@
 
 import argparse
 import functools
-import importlib.util
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from ci import output, summary
+from ci import extras, output, summary
 from ci.conduct import Options, as_data, conduct
-from ci.exits import Untrusted, UsageError
+from ci.exits import UsageError
 from ci.process import Stop
 from ci.progress import Progress
 from ci.replay import committed
@@ -108,9 +107,7 @@ def known(names: list[str]) -> list[str]:
 
 def execute(args: argparse.Namespace, options: Options) -> int:
     """Run the harnesses and sum up; the exit code is the verdict."""
-    for package, extra in (("atheris", "fuzz"), ("coverage", "fuzz")):
-        if importlib.util.find_spec(package) is None:
-            raise Untrusted(f"{package} is not installed: pip install -e '.[{extra}]'")
+    extras.need("atheris", "coverage", *(["distributed"] if args.scheduler else []))
     for harness in options.harnesses:
         committed(harness)
     if args.scheduler:

@@ -7,14 +7,13 @@ never imported by this process.
 
 import argparse
 import importlib
-import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FrameType
+from typing import Protocol
 
-from ci.exits import Exit, Interrupted, Untrusted, UsageError
+from ci import endings
+from ci.exits import Exit, UsageError
 
 
 @dataclass(frozen=True)
@@ -151,11 +150,26 @@ def select(argv: Sequence[str]) -> tuple[str, list[str]] | str:
     return first, rest
 
 
+class Written(Protocol):
+    """What argparse prints to."""
+
+    def write(self, text: str, /) -> object:
+        """Write it."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose help is missed where it cannot be printed: argparse's own lets that go."""
+
+    def print_help(self, file: Written | None = None) -> None:
+        """Print it on standard output, whatever that raises."""
+        (file or sys.stdout).write(self.format_help())
+
+
 def parser_of(name: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Namespace], int]]:
     """The parser of one command, and what runs it."""
     command = COMMANDS[name]
     module = importlib.import_module(command.module)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"residue {name}",
         description=command.does[0].upper() + command.does[1:] + ".",
         epilog=f"example: {command.example}",
@@ -165,37 +179,19 @@ def parser_of(name: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Na
     return parser, module.run
 
 
-def interrupt(signum: int, frame: FrameType | None) -> None:
-    """A handler for SIGINT and SIGTERM, which are the same to us."""
-    raise Interrupted(signal.Signals(signum).name)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Returns its exit code; argparse's own usage errors exit with 2 as well."""
-    before = {n: signal.signal(n, interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        selected = select(sys.argv[1:] if argv is None else argv)
-        if isinstance(selected, str):
-            print(selected, end="")
-            return Exit.CLEAN
-        parser, run = parser_of(selected[0])
-        code = run(parser.parse_args(selected[1]))
-        sys.stdout.flush()
-        return code
-    except UsageError as error:
-        print(f"residue: {error}", file=sys.stderr)
-        return Exit.USAGE
-    except Untrusted as error:
-        print(f"residue: {error}", file=sys.stderr)
-        return Exit.UNTRUSTED
-    except (Interrupted, KeyboardInterrupt):
-        print("residue: interrupted", file=sys.stderr)
-        return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away: what it did not read, it cannot judge. Standard
-        # output is pointed elsewhere so that the interpreter's last flush does not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.UNTRUSTED
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    """Run one command. Returns its exit code; argparse's own endings are a SystemExit.
+
+    Nothing else gets out: whatever breaks is one line and a code (`ci.endings`).
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    return endings.guard(lambda: _run(words), words)
+
+
+def _run(words: Sequence[str]) -> int:
+    selected = select(words)
+    if isinstance(selected, str):
+        print(selected, end="")
+        return Exit.CLEAN
+    parser, run = parser_of(selected[0])
+    return run(parser.parse_args(selected[1]))

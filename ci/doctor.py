@@ -13,6 +13,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ci import extras
 from ci.exits import Exit
 from ci.process import ROOT
 
@@ -33,30 +34,6 @@ class Fact:
     ok: bool = True
     off: str = ""
     vital: bool = False
-
-
-# Package, extra, and what does not work without it.
-PACKAGES = (
-    ("atheris", "fuzz", "residue fuzz, residue campaign"),
-    ("coverage", "fuzz", "coverage in a campaign, and with it the campaign's verdict"),
-    ("mutmut", "mutation", "mutation"),
-    ("distributed", "cluster", "--scheduler, which runs shards on a cluster"),
-    ("pytest", "test", "make test"),
-    ("pytest-timeout", "test", "make test"),
-    ("pytest-xdist", "test", "make test over two processes"),
-    ("hypothesis", "test", "the state machines in the tests"),
-    ("mypy", "test", "make types"),
-    ("ruff", "test", "make lint"),
-    ("pyOpenSSL", "test", "tests against OpenSSL in this process"),
-    ("PyYAML", "test", "the tests of the hosted jobs' commands"),
-    ("zizmor", "test", "make lint, for the hosted jobs"),
-)
-# Command, how it says its version, and what is not tested without it.
-COMMANDS = (
-    ("openssl", ("version",), "tests with openssl s_client"),
-    ("curl", ("--version",), "tests with curl"),
-    ("gnutls-cli", ("--version",), "tests with gnutls-cli"),
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,10 +68,10 @@ def _packages() -> list[Fact]:
         from cryptography.hazmat.backends.openssl import backend
 
         facts.append(Fact("its OpenSSL", backend.openssl_version_text()))
-    for package, extra, off in PACKAGES:
-        version = _version(package)
-        hint = "" if version else f"{off}: pip install -e '.[{extra}]'"
-        facts.append(Fact(package, version or "missing", version is not None, hint))
+    for package in extras.PACKAGES:
+        version = _version(package.name)
+        hint = "" if version else f"{package.off}: pip install -e '.[{package.extra}]'"
+        facts.append(Fact(package.name, version or "missing", version is not None, hint))
     return facts
 
 
@@ -107,18 +84,18 @@ def _version(package: str) -> str | None:
 
 def _commands() -> list[Fact]:
     facts = []
-    for command, asks, off in COMMANDS:
-        path = shutil.which(command)
+    for tool in extras.TOOLS:
+        path = shutil.which(tool.name)
         if path is None:
-            facts.append(Fact(command, "missing", False, off))
+            facts.append(Fact(tool.name, "missing", False, tool.off))
             continue
         try:
             said = subprocess.run(
-                [path, *asks], capture_output=True, text=True, timeout=10, check=False
+                [path, *tool.asks], capture_output=True, text=True, timeout=10, check=False
             ).stdout.splitlines()
         except (OSError, subprocess.TimeoutExpired):
             said = []
-        facts.append(Fact(command, said[0][:60] if said else "says no version"))
+        facts.append(Fact(tool.name, said[0][:60] if said else "says no version"))
     return facts
 
 

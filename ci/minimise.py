@@ -9,10 +9,10 @@ import shlex
 from contextlib import ExitStack
 from pathlib import Path
 
-from ci import right, triage
+from ci import results, right, triage
 from ci.campaign import positive
 from ci.exits import Exit, Untrusted, UsageError
-from ci.output import shown
+from ci.output import real, shown
 from ci.progress import Line
 from ci.replay import load, read_input
 from ci.shrink import shrink
@@ -112,10 +112,9 @@ def _file(args: argparse.Namespace, line: Line) -> int:
     file = Path(args.file)
     data = read_input(file)
     out = Path(args.out) if args.out is not None else file.with_name(f"{file.name}.smaller")
-    if out.resolve().parent == file.resolve().parent and out.name == file.name:
+    if real(out).parent == real(file).parent and out.name == file.name:
         raise UsageError(f"{out} is the input itself; name another file")
-    if not out.parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent}")
+    results.check(str(out))
     with ExitStack() as stack:
         prober = stack.enter_context(Prober(args.harness))
         beside = _beside(args.against, args.harness, stack)
@@ -127,9 +126,7 @@ def _file(args: argparse.Namespace, line: Line) -> int:
             # Also when it was interrupted: the smallest so far is worth as much.
             line.end()
             if work.checked not in (b"", data):
-                aside = out.with_name(f".{out.name}.aside")
-                aside.write_bytes(work.checked)
-                aside.replace(out)
+                results.write(str(out), work.checked)
                 _say(work, len(data), f"{args.harness} {wanted.name}", out, args.harness)
     if work.checked == data:
         print(f"{args.file}: {len(data)} bytes, and nothing could be left out; {work.runs} runs")

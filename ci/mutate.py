@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ci import decisions, hosted, mutation, output
+from ci import decisions, hosted, mutation, output, results
 from ci.campaign import positive
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.mutation import Asked, Judged, Settings
@@ -82,7 +82,7 @@ def engine_files(paths: Sequence[str], root: Path = ROOT) -> list[str]:
         files = sorted(given.rglob("*.py")) if given.is_dir() else [given]
         for file in files:
             try:
-                name = file.resolve().relative_to(root).as_posix()
+                name = output.real(file).relative_to(root).as_posix()
             except ValueError:
                 raise UsageError(f"{path} is not in {root.name}") from None
             if not file.is_file() or not name.startswith("engine/") or file.suffix != ".py":
@@ -125,6 +125,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.merge:
         mutation.check_installed()
     settings = mutation.read_settings()
+    if args.json:
+        results.check(args.json)
     try:
         entries = ledger.load()
     except ledger.LedgerError as error:
@@ -160,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
         report.seconds = time.monotonic() - begun
         report.write(out.root / "results.json")
         if args.json:
-            report.write(Path(args.json))
+            results.write(args.json, report.text())
         mutants = [mutant for answer in answers for mutant in answer.mutants]
         settled = ledger.settle(entries, mutants, report.results)
         if args.by == "corpus":
@@ -203,7 +205,7 @@ def _catalogue(args: argparse.Namespace) -> int:
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     if args.json:
         rows = [{"name": r.plant.name, "verdict": r.verdict, "why": r.why} for r in decided]
-        Path(args.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        results.write(args.json, json.dumps(rows, indent=1) + "\n")
     if stop:
         raise Interrupted
     if not decided:
@@ -232,7 +234,7 @@ def _merge(args: argparse.Namespace, entries: tuple[ledger.Entry, ...], settings
     except verdicts.MergeError as error:
         raise UsageError(str(error)) from None
     if args.json:
-        report.write(Path(args.json))
+        results.write(args.json, report.text())
     mutants = [result.mutant for result in report.results]
     settled = ledger.settle(entries, mutants, report.results)
     code = judge_and_print(report, settled, settings, True)

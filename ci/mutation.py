@@ -4,9 +4,11 @@ Which tests may kill the mutants of a file is a table in setup.cfg, because the 
 quick: a mutant that nothing kills costs all of them.
 """
 
+import ast
 import configparser
-import importlib.util
+import functools
 import json
+import math
 import shutil
 import signal
 import sys
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ci import extras
 from ci.exits import Untrusted, UsageError
 from ci.libfuzzer import Tail
 from ci.process import ROOT, Stop, reap, signal_group, spawn
@@ -51,25 +54,97 @@ def _test_file(name: str) -> str:
     return f"tests/{name}.py" if "/" in name else f"tests/engine/{name}.py"
 
 
+# The numbers of [gate]: the least and the most of each that can be meant.
+NUMBERS = {
+    "survivors": (0.0, 1e6),
+    "crashed": (0.0, 1e6),
+    "argued_percent": (0.0, 100.0),
+    "fuzz_seconds": (1.0, 1e6),
+    "lost_seconds": (0.0, 1e6),
+}
+
+
 def read_settings(path: Path = ROOT / "setup.cfg") -> Settings:
-    """The settings; UsageError for a row that names no file, since it would run nothing."""
-    config = configparser.ConfigParser()
-    config.read(path, encoding="utf-8")
+    """The settings; UsageError for what is missing, unknown, or cannot be meant.
+
+    A row that is passed over runs nothing, or makes nothing red, and nobody would notice.
+    """
+    config = configparser.ConfigParser(interpolation=None)
     try:
-        section = config["mutation"]
-        table: dict[str, tuple[str, ...]] = {}
-        for line in filter(None, section["tests"].splitlines()):
-            file, _, names = line.partition("=")
-            rows = tuple(_test_file(name) for name in names.split())
-            table[file.strip()] = rows
-            for named in (file.strip(), *rows):
-                if not (path.parent / named).is_file():
-                    raise UsageError(f"setup.cfg [mutation] tests: there is no {named}")
-        leave_out = tuple(filter(None, section["leave_out"].splitlines()))
-        numbers = {key: float(value) for key, value in config["gate"].items()}
-    except (KeyError, ValueError) as error:
-        raise UsageError(f"setup.cfg [mutation] or [gate]: {error}") from None
-    return Settings(table, leave_out, numbers)
+        config.read(path, encoding="utf-8")
+        section = _section(config, "mutation", {"tests", "leave_out"})
+        numbers = _numbers(_section(config, "gate", set(NUMBERS)))
+    except (configparser.Error, UnicodeDecodeError) as error:
+        said = str(error).splitlines()[0]
+        raise UsageError(f"setup.cfg cannot be read: {said}") from None
+    leave_out = tuple(filter(None, section["leave_out"].splitlines()))
+    for node in leave_out:
+        file, *names = node.split("::")
+        if not names or names[0].partition("[")[0] not in _defined(path.parent / file):
+            raise UsageError(f"setup.cfg [mutation] leave_out: there is no test {node}")
+    return Settings(_rows(section["tests"], path.parent), leave_out, numbers)
+
+
+def _section(
+    config: configparser.ConfigParser, name: str, keys: set[str]
+) -> configparser.SectionProxy:
+    """A section with these keys and no others."""
+    if name not in config:
+        raise UsageError(f"setup.cfg has no section [{name}]")
+    section = config[name]
+    for what, which in (("no", keys - set(section)), ("an unknown", set(section) - keys)):
+        if which:
+            raise UsageError(f"setup.cfg [{name}] has {what} {', '.join(sorted(which))}")
+    return section
+
+
+def _numbers(section: configparser.SectionProxy) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    for key, (least, most) in NUMBERS.items():
+        try:
+            number = float(section[key])
+        except ValueError:
+            number = math.nan
+        # A NaN is neither: a threshold that nothing is over would let everything through.
+        if not least <= number <= most:
+            raise UsageError(
+                f"setup.cfg [gate] {key}: {section[key]!r} is no number from {least:g} to {most:g}"
+            )
+        numbers[key] = number
+    return numbers
+
+
+def _rows(text: str, root: Path) -> dict[str, tuple[str, ...]]:
+    """The tests of each file, which are there, and are some."""
+    table: dict[str, tuple[str, ...]] = {}
+    for line in filter(None, text.splitlines()):
+        file, _, names = (part.strip() for part in line.partition("="))
+        rows = tuple(_test_file(name) for name in names.split())
+        if file in table:
+            raise UsageError(f"setup.cfg [mutation] tests: {file} is there twice")
+        if not rows:
+            raise UsageError(f"setup.cfg [mutation] tests: {file} has no test")
+        for named in (file, *rows):
+            if not (root / named).is_file():
+                raise UsageError(f"setup.cfg [mutation] tests: there is no {named}")
+        table[file] = rows
+    return table
+
+
+@functools.cache
+def _defined(path: Path) -> frozenset[str]:
+    """What a file of tests has at its top: functions, classes, and what is made from one."""
+    try:
+        module = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return frozenset()
+    made = {
+        getattr(target, "id", "")
+        for one in module.body
+        if isinstance(one, ast.Assign)
+        for target in one.targets
+    }
+    return frozenset(made | {getattr(one, "name", "") for one in module.body})
 
 
 @dataclass
@@ -115,14 +190,12 @@ KINDS = {"": Untrusted, "NotClean": Untrusted, "TestFails": NotClean, "NothingRu
 Show = Callable[[str, int, int, int], None]
 
 # What making and judging mutants needs besides the rest of `residue`, and the extra with it.
-NEEDS = {"mutmut": "mutation", "pytest": "test", "hypothesis": "test"}
+NEEDS = ("mutmut", "pytest", "hypothesis")
 
 
 def check_installed() -> None:
     """Untrusted, with what to do, where something is missing without which nothing is judged."""
-    for package, extra in NEEDS.items():
-        if importlib.util.find_spec(package) is None:
-            raise Untrusted(f"{package} is not installed: pip install -e '.[{extra}]'")
+    extras.need(*NEEDS)
 
 
 def judge(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged:

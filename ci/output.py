@@ -101,7 +101,12 @@ def _point(link: Path, name: str) -> None:
 
 def inside(path: Path, folder: Path) -> bool:
     """Whether a path is a folder or in it, links followed."""
-    return path.resolve().is_relative_to(folder.resolve())
+    return real(path).is_relative_to(real(folder))
+
+
+def real(path: Path) -> Path:
+    """A path without links. One that leads to itself stays, where `Path.resolve` would raise."""
+    return Path(os.path.realpath(path))
 
 
 def shown(path: Path) -> str:

@@ -152,6 +152,7 @@ class Job:
     limit: float
     env: dict[str, str] = field(default_factory=dict)
     cwd: Path = ROOT
+    answer: Path | None = None
     code: int | None = None
     timed_out: bool = False
 
@@ -164,7 +165,7 @@ def run_all(jobs: Sequence[Job], at_once: int, stop: Stop, stops_at: int) -> Non
         while waiting or running:
             while waiting and len(running) < at_once and stop.count < stops_at:
                 job = waiting.pop(0)
-                child = spawn(job.argv, job.log, job.env, job.cwd)
+                child = spawn(job.argv, job.log, job.env, job.cwd, job.answer)
                 cleanup.callback(signal_group, child, signal.SIGKILL)
                 running.append((job, child, time.monotonic() + job.limit))
             for entry in list(running):

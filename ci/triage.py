@@ -11,6 +11,7 @@ from collections import Counter
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from ci import results
 from ci.campaign import positive
 from ci.exits import Exit, Untrusted, UsageError
 from ci.output import BUILD, shown
@@ -80,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"there is no {args.dir}; residue triage {args.dir} --take OUT makes it")
     if args.against is not None and not args.minimise:
         raise UsageError("--against is for --minimise")
+    if args.json:
+        results.check(args.json)
     today: date = args.today or date.today()
     store = open_store(args.dir)
     try:
@@ -93,7 +96,8 @@ def run(args: argparse.Namespace) -> int:
     judged = [(made, *known.state(made, entries, today)) for made in store.buckets.values()]
     judged.sort(key=lambda one: (known.STATES.index(one[1]), one[0].signature.harness, one[0].id))
     if args.json:
-        _write(Path(args.json), store, judged)
+        rows = [as_data(store, *one) for one in judged]
+        results.write(args.json, json.dumps(rows, indent=1) + "\n")
     for line in _lines(store, judged, known.stale(store.buckets.values(), entries, today)):
         print(line)
     if any(state in known.RED for _, state, _ in judged):
@@ -132,17 +136,6 @@ def _work(args: argparse.Namespace, store: Store, taken: list[Taken], now: str) 
         finally:
             line.end()
     return unread
-
-
-def _write(path: Path, store: Store, judged: list[tuple[Bucket, str, Entry | None]]) -> None:
-    rows = [as_data(store, *one) for one in judged]
-    aside = path.with_name(f".{path.name}.aside")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        aside.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def as_data(store: Store, made: Bucket, state: str, entry: Entry | None) -> dict[str, object]:

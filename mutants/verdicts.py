@@ -111,8 +111,8 @@ class Report:
         names = {result.mutant.name for result in self.results}
         return len(names) == len(self.results) == self.due
 
-    def write(self, path: Path) -> None:
-        """The report as JSON, written aside first."""
+    def text(self) -> str:
+        """The report as JSON."""
         data = {
             "made": self.made,
             "due": self.due,
@@ -124,8 +124,12 @@ class Report:
                 for r in self.results
             ],
         }
+        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+    def write(self, path: Path) -> None:
+        """The report as a file, written aside first."""
         aside = path.with_name(f".{path.name}.new")
-        aside.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        aside.write_text(self.text(), encoding="utf-8")
         aside.replace(path)
 
 

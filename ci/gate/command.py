@@ -7,7 +7,7 @@ functions' mutants, the corpus, the fuzzer. Every stage runs even when one befor
 import argparse
 import os
 
-from ci import hosted, mutation, output
+from ci import extras, hosted, mutation, output
 from ci.campaign import positive
 from ci.exits import Exit, Interrupted, UsageError
 from ci.gate import changes, lost, verdict
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue gate`."""
+    extras.need("git")
     mutation.check_installed()
     change = changes.since(args.since)
     settings = mutation.read_settings()

@@ -140,8 +140,8 @@ class Gate:
         """Every committed input against its committed outcome."""
         log = self.folder / "replay.json"
         errors = self.folder / "replay.log"
-        argv = f"exec {sys.executable} -m ci replay --json > '{log}'"
-        job = Job(["/bin/sh", "-c", argv], errors, REPLAY_LIMIT)
+        argv = [sys.executable, "-m", "ci", "replay", "--json"]
+        job = Job(argv, errors, REPLAY_LIMIT, answer=log)
         run_all([job], 1, self.stop, 1)
         try:
             rows = json.loads(log.read_text(encoding="utf-8"))
