@@ -39,14 +39,122 @@ def load(*roots):
 # Work.
 
 
-def test_a_hundred_intermediates_of_one_name_and_key_are_answered_in_eight_checks(checks):
+def test_a_chain_whose_names_lead_to_no_root_costs_no_check(checks):
     # Every one of them can have signed every other and the leaf.
     top = authority("same")
     many = [authority("same", top, own=top.key, serial=i + 1) for i in range(100)]
     own = leaf(top)
     answer = chains.verify([own.der, *(one.der for one in many)], load(authority("root")), NOW)
+    assert answer == Refusal.X509_UNKNOWN_ISSUER
+    assert checks == []
+
+
+def test_a_dead_end_is_not_climbed():
+    # Longer than a path may be, but nothing that it could be told of leads anywhere.
+    made = [authority("stranger")]
+    for i in range(4):
+        made.append(authority(f"middle {i}", made[-1]))
+    chain = [leaf(made[-1]).der, *(one.der for one in made[:0:-1])]
+    assert chains.verify(chain, load(authority("root")), NOW) == Refusal.X509_UNKNOWN_ISSUER
+    assert chains.verify(chain, load(made[0]), NOW) == Refusal.X509_PATH_TOO_LONG
+
+
+@pytest.mark.parametrize(("kind", "cost"), [("P-384", 3), ("P-256", 5)])
+def test_a_strangers_chain_under_a_roots_name_costs_few_checks(checks, kind, cost):
+    # Each says that the root issued it, and each can have issued any other.
+    top = authority("root", own=key("another root"), key_id=None)
+    many = [
+        authority("root", top, own=key(f"one {i}"), key_id=None, issuer_key_id=None)
+        for i in range(4)
+    ]
+    own = leaf(many[0], issuer_key_id=None)
+    root = authority("root", own=key("dear root", kind))
+    answer = chains.verify([own.der, *(one.der for one in many)], load(root), NOW)
+    told = Refusal.X509_CHAIN_TOO_LARGE if kind == "P-384" else Refusal.X509_BAD_SIGNATURE
+    assert answer == told
+    assert [issuer.der for _, issuer in checks] == [root.der] * cost
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "found"), [("P-384", 2, True), ("P-384", 3, False), ("P-256", 3, True)]
+)
+def test_a_dear_key_under_which_three_signatures_were_wrong_is_not_tried_again(
+    checks, kind, wrong, found
+):
+    root = authority("root", own=key("dear root", kind))
+    stranger = authority("root", own=key("stranger"))
+    middle = authority("middle", root, key_id=None)
+    others = [
+        authority("middle", stranger, own=key(f"other {i}"), key_id=None, issuer_key_id=None)
+        for i in range(wrong)
+    ]
+    own = leaf(middle, issuer_key_id=None)
+    chain = [own.der, *(one.der for one in others), middle.der]
+    answer = chains.verify(chain, load(root), NOW)
+    if found:
+        assert isinstance(answer, chains.Verified)
+        assert len(checks) == wrong + 2
+    else:
+        assert answer == Refusal.X509_CHAIN_TOO_LARGE
+        assert len(checks) == 3
+
+
+def test_signatures_are_checked_from_the_root_down(checks):
+    root = authority("root")
+    one = authority("one", root)
+    two = authority("two", one)
+    own = leaf(two)
+    answer = chains.verify([own.der, two.der, one.der], load(root), NOW)
+    assert isinstance(answer, chains.Verified)
+    assert [child.der for child, _ in checks] == [one.der, two.der, own.der]
+
+
+def test_a_signature_that_two_paths_need_is_checked_once(checks):
+    # The authority was certified twice, and the root too, so there are four paths to the leaf.
+    roots = [authority("root", serial=i + 1, excluded=[DNS_TWO]) for i in range(2)]
+    middles = [authority("middle", roots[0], serial=i + 1) for i in range(2)]
+    own = leaf(middles[0], san=[DNS_TWO])
+    answer = chains.verify([own.der, *(one.der for one in middles)], load(*roots), NOW)
+    assert answer == Refusal.X509_NAME_CONSTRAINT
+    assert len(checks) == 3
+
+
+def test_what_a_checked_signature_shows_to_be_wrong_is_not_climbed_over(checks):
+    # The leaf is not the first's; the second root above it is not asked about.
+    roots = [authority("root"), authority("root", own=key("new root"), key_id=None)]
+    wrong = authority("middle", roots[0], own=key("wrong"), key_id=None, issuer_key_id=None)
+    right = authority("middle", roots[0], key_id=None)
+    own = leaf(right, issuer_key_id=None)
+    twin = authority("middle", roots[1], own=key("wrong"), key_id=None, serial=2)
+    chain = [own.der, wrong.der, twin.der, right.der]
+    assert isinstance(chains.verify(chain, load(*roots), NOW), chains.Verified)
+    assert [child.der for child, _ in checks] == [wrong.der, own.der, right.der, own.der]
+
+
+@pytest.mark.parametrize(("less", "found"), [(0, True), (1, False)])
+def test_as_many_issuers_as_the_bound_are_looked_at(less, found, monkeypatch):
+    root = authority("root")
+    middle = authority("middle", root)
+    monkeypatch.setattr(chains, "STEPS", 2 - less)
+    answer = chains.verify([leaf(middle).der, middle.der], load(root), NOW)
+    assert isinstance(answer, chains.Verified) if found else answer == "x509-chain-too-large"
+
+
+def test_a_thousand_issuers_of_one_name_are_looked_at_512_times(checks, monkeypatch):
+    looks = []
+    real = chains._Search._judge
+
+    def counted(self, issuer, anchor, path):
+        looks.append(issuer)
+        return real(self, issuer, anchor, path)
+
+    monkeypatch.setattr(chains._Search, "_judge", counted)
+    root = authority("root", before=NOW - 2, after=NOW - 1)
+    many = [authority("root", root, own=key(f"many {i}")) for i in range(40)]
+    answer = chains.verify([leaf(many[0]).der, *(one.der for one in many)], load(root), NOW)
     assert answer == Refusal.X509_CHAIN_TOO_LARGE
-    assert len(checks) == 8
+    assert len(looks) == 512
+    assert checks == []
 
 
 def test_a_hundred_intermediates_with_a_root_behind_them_are_answered_at_once(checks):
@@ -103,15 +211,20 @@ def test_a_root_whose_kind_of_key_cannot_have_signed_costs_no_check(checks):
 
 
 def test_a_web_of_cross_signed_authorities_is_answered_in_eight_checks(checks):
+    # No key identifiers, so nothing tells the right turns from the wrong ones.
+    root = authority("root")
     names = ("a", "b", "c", "d")
     own = [authority(one) for one in names]
+    unnamed = {"key_id": None, "issuer_key_id": None}
     web = [
-        authority(one, own[j], serial=10 * i + j + 1)
+        authority(one, own[j], key(f"{one} {i}"), serial=10 * i + j + 1, **unnamed)
         for (i, one), j in itertools.product(enumerate(names), range(4))
         if i != j
     ]
-    answer = chains.verify([leaf(own[0]).der, *(w.der for w in web)], load(authority("root")), NOW)
-    assert answer == Refusal.X509_CHAIN_TOO_LARGE
+    tops = [authority(one, root, key(f"top {one}"), **unnamed) for one in names]
+    below = leaf(own[0], issuer_key_id=None)
+    chain = [below.der, *(w.der for w in (*tops, *web))]
+    assert chains.verify(chain, load(root), NOW) == Refusal.X509_CHAIN_TOO_LARGE
     assert len(checks) == 8
 
 
