@@ -12,6 +12,7 @@ import secrets
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from ci.reach import Measured, Reach
 from ci.schedule import Share
 from ci.shard import Shard, Task
 from ci.supervisor import Phase, Supervise
+from harnesses import tally
 from mutants import plants
 from mutants.plants import PlantError
 
@@ -76,6 +78,8 @@ class Run:
     merges: list[Merge] = field(default_factory=list)
     new: dict[str, int] = field(default_factory=dict)
     measured: dict[str, Measured] = field(default_factory=dict)
+    oracles: list[tuple[str, str]] = field(default_factory=list)
+    """Which harness has which oracle, as the planted faults name them."""
     untrusted: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     curve: list[dict[str, Any]] = field(default_factory=list)
@@ -141,6 +145,7 @@ def _copy_seeds(run: Run) -> None:
 def _fly(run: Run, stop: Stop) -> None:
     try:
         catalogue = plants.load_all()
+        run.oracles = [pair[:2] for plant in catalogue for pair in plants.oracle_witnesses(plant)]
         corpus = run.options.corpus
         run.canaries = [canary.choose(name, catalogue, corpus) for name in run.options.harnesses]
         canary.fly(run.canaries, run.output.root / "canaries", run.options.jobs, stop)
@@ -273,8 +278,19 @@ def _judge(run: Run) -> None:
         run.untrusted += floors.under_floor(one)
     if not any(one.executions for one in done):
         run.untrusted.append("nothing was executed")
+    # A harness that has not been through its seeds has not shown them to its oracles.
+    fuzzed = [h for h in run.options.harnesses if any(s.first_edges for s in run.phase.of(h))]
+    run.untrusted += floors.unlooked(run.oracles, _looked(run), fuzzed)
     if run.options.whole and run.measured:
         run.untrusted += floors.coverage_under_floor(run.total)
+
+
+def _looked(run: Run) -> dict[str, Counter[str]]:
+    """How often each oracle looked, by harness."""
+    table: dict[str, Counter[str]] = {}
+    for shard in run.phase.shards:
+        table.setdefault(shard.task.harness, Counter()).update(tally.read(shard.looked))
+    return table
 
 
 def _done(run: Run, harness: str) -> floors.Done:
@@ -305,6 +321,7 @@ def as_data(run: Run) -> dict[str, Any]:
     # Not above: it imports the engine, which a run begins without.
     from ci import possible
 
+    looked = _looked(run)
     harnesses: dict[str, Any] = {}
     for m in run.merges:
         shards = run.phase.of(m.harness)
@@ -320,6 +337,7 @@ def as_data(run: Run) -> dict[str, Any]:
             "edges": max((s.edges for s in shards), default=0),
             "gained": run.phase.gained(m.harness),
             "turns": sum(begun.shard in shards for begun in run.phase.turns),
+            "looked": {name: count for name, count in looked.get(m.harness, {}).items() if count},
             "committed": len(merge.files(m.committed)),
             "seeds": (seeds := len(merge.files(run.output.seeds(m.harness)))),
             "found": m.found - seeds,
@@ -345,6 +363,9 @@ def as_data(run: Run) -> dict[str, Any]:
             ],
         }
     total = run.total
+    every: Counter[str] = Counter()
+    for counts in looked.values():
+        every.update(counts)
     return {
         "kind": run.options.kind,
         "exit": int(run.exit),
@@ -361,6 +382,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "refusals": possible.coverage(m.refusals for m in run.measured.values())
         if run.measured
         else {},
+        "oracles": dict(every),
         "canaries": [
             {"harness": c.harness, "plant": c.plant.name if c.plant else "", "found": c.found}
             for c in run.canaries

@@ -6,6 +6,7 @@ a corpus folder that was empty. Time is the processes' own processor time: a mac
 with other work gives them less of it, and is not broken for that.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ci.reach import Reach
@@ -65,6 +66,23 @@ def under_floor(done: Done) -> list[str]:
     elif not done.imported.lost(done.merged):
         why.append(f"{done.harness}: its inputs reach nothing that importing the engine does not")
     return why
+
+
+def unlooked(
+    harness_oracles: Iterable[tuple[str, str]],
+    looked: Mapping[str, Mapping[str, int]],
+    fuzzed: Iterable[str],
+) -> list[str]:
+    """Which oracles say nothing although harnesses that have them were `fuzzed`, in words.
+
+    `looked` is how often each did, by harness and oracle.
+    """
+    had: dict[str, int] = {}
+    names = set(fuzzed)
+    for harness, oracle in harness_oracles:
+        if harness in names:
+            had[oracle] = had.get(oracle, 0) + looked.get(harness, {}).get(oracle, 0)
+    return [f"the oracle {name} never looked at an input" for name in had if not had[name]]
 
 
 def coverage_under_floor(total: Reach) -> list[str]:

@@ -81,6 +81,11 @@ class Shard:
         return self.task.folder / "log"
 
     @property
+    def looked(self) -> Path:
+        """Where its processes count how often each oracle looked (`harnesses.tally`)."""
+        return self.task.folder / "looked"
+
+    @property
     def executions(self) -> int:
         """Inputs executed by all processes of this shard so far."""
         return self.earlier + self.status.executions
@@ -133,6 +138,7 @@ class Shard:
             {
                 **importing(ROOT),
                 "RESIDUE_FINDINGS": str(self.task.findings),
+                "RESIDUE_LOOKED": str(self.looked),
                 "PYTHONUNBUFFERED": "1",
             },
             # What it leaves where it stands (libFuzzer, as it ends, forgets its prefix) is here.

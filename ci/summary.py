@@ -38,6 +38,7 @@ def text(data: dict[str, Any]) -> str:
             for c in data["canaries"]
         )
         lines += ["", f"planted faults: {flown}"]
+    lines += _oracles(data.get("oracles", {}))
     if data["untrusted"]:
         lines += ["", "not to be trusted because", *(f"  {why}" for why in data["untrusted"])]
     if data["notes"]:
@@ -83,6 +84,18 @@ def _coverage(coverage: dict[str, Any]) -> list[str]:
         f"{coverage['all_lines']} lines, {coverage['branch_percent']}% of "
         f"{coverage['all_branches']} branches"
     ]
+
+
+def _oracles(looked: dict[str, int]) -> list[str]:
+    """How many oracles looked, and the one that looked least: a sample may be too small."""
+    if not looked:
+        return []
+    silent = [name for name, count in looked.items() if not count]
+    least = min((name for name in looked if looked[name]), key=looked.__getitem__, default="")
+    told = f"oracles: {len(looked) - len(silent)} of {len(looked)} looked"
+    if least:
+        told += f", the least {least}, {looked[least]:,} times"
+    return ["", told + (f"; not {', '.join(silent)}" if silent else "")]
 
 
 def _findings(findings: list[dict[str, Any]]) -> list[str]:

@@ -41,7 +41,7 @@ from peers.liar.wire import message, u16, vec16
 from . import fixtures
 from .belief import doubt, holds_key
 from .build_identity import CLIENT_ROOT, MIDDLE, client
-from .oracles import Broken, check_memory, check_work, one_in
+from .oracles import Broken, check_memory, check_work, looked, one_in
 from .resign import resigned
 from .server import UNKNOWN
 from .whitebox import check_zero
@@ -111,9 +111,11 @@ def _handle(engine: Engine, area: Area, body: bytes, data: bytes, settings: int)
     clients = engine._server.clients
     words = area.words
     whole = message(c.CERTIFICATE, body)
+    looked("raised", "residue")
     refusal = clients.on_certificate(area, memoryview(whole))
     if refusal is not None:
         return _refused(refusal)
+    looked("proof")
     if words[STATE] == WAIT_FINISHED:
         if words[AUTH_MODE] == 2 or body != bytes(4):
             raise Broken("proof", "a client with no certificate is accepted")
@@ -140,6 +142,7 @@ def _handle(engine: Engine, area: Area, body: bytes, data: bytes, settings: int)
 
 
 def _refused(refusal: Refusal) -> str:
+    looked("refusal")
     if refusal.alert is None:
         raise Broken("refusal", f"{refusal.tag} has no alert")
     return refusal.tag
@@ -147,6 +150,7 @@ def _refused(refusal: Refusal) -> str:
 
 def _check_identity(engine: Engine, leaf: bytes) -> None:
     """What the program is told of the client is what stands in the leaf that was verified."""
+    looked("delivered")
     found = x509.load_der_x509_certificate(leaf)
     number = int.from_bytes(engine.peer_serial(0) or b"", signed=True)
     told = (engine.peer_certificate(0), engine.peer_subject(0), number)

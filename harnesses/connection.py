@@ -13,7 +13,7 @@ from engine import codepoints as c
 from engine.refusals import Refusal
 
 from . import fixtures
-from .oracles import Broken, check_alert
+from .oracles import Broken, check_alert, looked
 
 # The refusals that only a configuration or start call raises: no connection ends with one.
 NEVER_ON_A_CONNECTION = frozenset(
@@ -130,6 +130,9 @@ class Connection:
     def drop(self) -> None:
         """Frees the slot; its core must be zero, which is read here and not asked of the engine."""
         engine = self.engine
+        looked("raised", "stuck")
+        if self.judged:
+            looked("residue")
         engine.drop(self.slot)
         if engine.event(self.slot) is not Event.FREE:
             raise Broken("drop", "a dropped slot is not free")
@@ -211,6 +214,7 @@ class Connection:
             self.recv()
             return
         check_alert(bytes(self.output), failure, self.closing)
+        looked("silent")
         length = len(self.output)
         self.feed(_MORE)
         if every:

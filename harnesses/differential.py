@@ -14,7 +14,7 @@ from engine import Engine, Event
 from . import expected, fixtures, openssl
 from .connection import ended_as
 from .openssl import Answer
-from .oracles import Broken
+from .oracles import Broken, looked
 from .play import MAIN_SLOT
 
 MAX_LEN = 20_480
@@ -30,6 +30,7 @@ def run(data: bytes, thorough: bool = False) -> str:
 
 def compare(data: bytes) -> tuple[str, expected.Row | None]:
     """The engine's outcome, and the row that expects OpenSSL's to be another, if it is."""
+    looked("differential")
     outcome, ours = _ours(data)
     theirs = openssl.answer(data)
     said, answered = ours.word(theirs), theirs.word(ours)

@@ -20,6 +20,7 @@ from peers.liar.wire import message
 from . import handmade_flights, handmade_hello, handmade_states
 from .handmade_hello import AES_256, CHACHA, Case, plain
 from .hello import hello_records
+from .oracles import one_in
 from .script import (
     CHECK_SIGNATURE,
     EOF,
@@ -394,6 +395,14 @@ def _many(client: Client, count: int) -> list[Part]:
     return [client.send(b"") for _ in range(count)]
 
 
+def beside() -> dict[str, Case]:
+    """A handshake beside a neighbour's, among the eighth of inputs whose neighbour is looked at."""
+    hello = record(c.HANDSHAKE, plain().message())
+    inputs = (script(hello, bytes(calls), NEIGHBOUR) for calls in range(STEPS))
+    seen = next(data for data in inputs if one_in(8, data))
+    return {"beside": Case(seen, handmade_hello.chosen(), "a neighbour goes on as it would alone")}
+
+
 def _called_inside(first: bytes, *rest: bytes) -> list[Part]:
     """A call of the program's in the middle of a record, and more records behind it."""
     return [first[:9], Call.SEND, first[9:] + b"".join(rest)]
@@ -412,6 +421,7 @@ def cases() -> dict[str, Case]:
         broken_handshakes(),
         retries(),
         established(),
+        beside(),
         handmade_flights.cases(),
         handmade_states.cases(),
     )

@@ -17,7 +17,7 @@ from engine.refusals import Refusal
 
 from . import fixtures
 from .connection import Connection
-from .oracles import Broken, check_memory, check_work, one_in
+from .oracles import Broken, check_memory, check_work, looked, one_in
 
 MAX_LEN = 4_096
 
@@ -70,9 +70,11 @@ def run(data: bytes, thorough: bool = False) -> str:
     """Runs one input; the outcome, or Broken. `thorough` leaves no oracle to a sample."""
     found, hello = answer(data)
     again, hello_again = answer(data)
+    looked("raised", "repeat")
     if found != again or (hello and _offers(hello)) != (hello_again and _offers(hello_again)):
         raise Broken("repeat", "a second call answers otherwise")
     if isinstance(found, Refusal):
+        looked("refusal")
         if found not in REFUSALS:
             raise Broken("refusal", f"{found.tag} is no refusal of a ClientHello")
     else:
@@ -91,6 +93,7 @@ def run(data: bytes, thorough: bool = False) -> str:
 
 def check_prefixes(data: bytes, every: bool) -> None:
     """`prefix`: of an accepted body no strict prefix is accepted. While fuzzing three are tried."""
+    looked("prefix")
     size = len(data)
     cuts = range(size) if every else (size - 1, size // 2, size * data[1] // 256)
     for cut in cuts:
@@ -100,6 +103,7 @@ def check_prefixes(data: bytes, every: bool) -> None:
 
 def check_engine(data: bytes, found: Refusal | Choice) -> None:
     """`engine`: fed the body in records, the engine refuses with the same tag or answers alike."""
+    looked("engine")
     # Taken out, so that an engine that an oracle reported is never used again.
     engine = _engines.pop() if _engines else fixtures.server(1, 1, tickets=False)
     engine.seed(fixtures.SEED)

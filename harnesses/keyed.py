@@ -13,7 +13,7 @@ judged as those are, and besides:
 from __future__ import annotations
 
 from .flight import IDENTITIES, TRUSTED, Flight, compile_flight
-from .oracles import Broken
+from .oracles import Broken, looked
 from .play import Run, judge
 from .server import UNKNOWN
 
@@ -35,6 +35,7 @@ def run(data: bytes, thorough: bool = False) -> str:
 
 def check_delivery(played: Run, flight: Flight) -> None:
     """`delivered`: what is received is what was sent, and all of it unless something failed."""
+    looked("delivered")
     if not flight.plaintext.startswith(played.plaintext):
         raise Broken("delivered", "something is received that was not sent, or in another order")
     whole = played.outcome.startswith(("established", "closed"))
@@ -44,6 +45,7 @@ def check_delivery(played: Run, flight: Flight) -> None:
 
 def check_proof(played: Run, flight: Flight) -> None:
     """`proof`: established by an honest Finished, verified by an honest CertificateVerify."""
+    looked("proof")
     if played.outcome.startswith(("established", "closed")) and not flight.finished:
         raise Broken("proof", "established without the client's Finished")
     if played.peer is not None and played.peer not in flight.proven & _BELIEVED:

@@ -49,6 +49,8 @@ from zlib import crc32
 from engine import codepoints as c
 from engine.refusals import Refusal
 
+from .tally import Tally
+
 ORACLES = (
     "raised",
     "residue",
@@ -71,6 +73,9 @@ ORACLES = (
     "areas",
     "differential",
 )
+
+looked = Tally(ORACLES)
+"""How often each of them looked in this process."""
 
 ENGINE_FOLDER = str(Path(sys.modules["engine.refusals"].__file__ or "").parent)
 
@@ -111,6 +116,7 @@ def check_alert(output: bytes, refusal: Refusal, closing: bool) -> None:
 
     After the server's own close_notify nothing may follow, an alert neither (RFC 8446 section 6.1).
     """
+    looked("alert")
     written = records(output)
     last = written[-1] if written else b""
     sealed = any(record[0] == c.APPLICATION_DATA for record in written)
@@ -157,6 +163,7 @@ def lines_run(function: Callable[[], object]) -> int:
 
 def check_work(function: Callable[[], object], ceiling: int) -> None:
     """`work`: at most so many lines of the engine."""
+    looked("work")
     ran = lines_run(function)
     if ran > ceiling:
         raise Broken("work", f"{ran} lines where {ceiling} are enough")
@@ -164,14 +171,20 @@ def check_work(function: Callable[[], object], ceiling: int) -> None:
 
 def check_memory(function: Callable[[], object], ceiling: int) -> None:
     """`memory`: the peak of what Python allocates, and what is still there afterwards."""
-    if tracemalloc.is_tracing():
-        return  # Somebody else measures; stopping theirs would falsify it.
-    tracemalloc.start()
+    looked("memory")
+    # Somebody else may measure as well (PYTHONTRACEMALLOC): theirs goes on, but for its peak.
+    others = tracemalloc.is_tracing()
+    if not others:
+        tracemalloc.start()
     try:
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
         function()
-        kept, peak = tracemalloc.get_traced_memory()
+        after, most = tracemalloc.get_traced_memory()
     finally:
-        tracemalloc.stop()
+        if not others:
+            tracemalloc.stop()
+    kept, peak = after - before, most - before
     if peak > ceiling:
         raise Broken("memory", f"a peak of {peak} bytes where {ceiling} are enough")
     if kept > KEPT:

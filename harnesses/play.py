@@ -21,7 +21,7 @@ from peers.liar.record import record
 from . import fixtures
 from .connection import STORY, Connection
 from .handmade_hello import plain
-from .oracles import HEADER, Broken, check_memory, check_work, one_in, records
+from .oracles import HEADER, Broken, check_memory, check_work, looked, one_in, records
 from .script import (
     CHECK_SIGNATURE,
     CLIENT_AUTH,
@@ -230,11 +230,12 @@ def judge(script: Script, data: bytes, thorough: bool) -> Run:
 def _judge(engine: Engine, script: Script, data: bytes, thorough: bool) -> Run:
     eighth = thorough or one_in(8, data)
     first = Run(engine, script).play(every=eighth)
-    if first.neighbour_output and first.neighbour_output != _alone(
-        script.settings & (NO_AES | CLIENT_AUTH)
-    ):
-        raise Broken("neighbour", "another connection's bytes depend on this one's")
+    if first.neighbour_output:
+        looked("neighbour")
+        if first.neighbour_output != _alone(script.settings & (NO_AES | CLIENT_AUTH)):
+            raise Broken("neighbour", "another connection's bytes depend on this one's")
     if eighth or not first.signed:
+        looked("chunks")
         for again in recuts(script, data, thorough):
             second = Run(engine, again, judged=eighth).play()
             if second.stories != first.stories:

@@ -8,7 +8,8 @@
 With RESIDUE_FINDINGS=DIR in the environment a finding does not end the process: it is saved in DIR
 once for each signature (`<digest>.json` and `<digest>.input`, each written aside and renamed, so
 that a file there is whole) and the campaign goes on. Without it the exception reaches Atheris,
-which saves the input and exits 77.
+which saves the input and exits 77. With RESIDUE_LOOKED=FILE the oracles count there how often each
+looked (`harnesses.tally`).
 
 The engine is imported under instrumentation and nothing of it before: a module imported earlier is
 never instrumented, and its edges would be missing without a word.
@@ -49,6 +50,9 @@ PLAIN = (
 POOL = "engine.pool"
 # libFuzzer's own default for a hang is twenty minutes; no input here may take a thousandth of that.
 DEFAULTS = {"-timeout": "10", "-rss_limit_mb": "1024"}
+# The first inputs of a process are looked at by every oracle, so that one that takes a small sample
+# is not left out of a short run.
+FIRST = 8
 
 
 def save(folder: Path, name: str, data: bytes, error: BaseException) -> bool:
@@ -96,6 +100,20 @@ def target(
                 print(f"finding: {name}: {error!r}"[:500], file=sys.stderr, flush=True)
 
     return recording
+
+
+def thorough_at_first(run: Callable[..., str]) -> Callable[[bytes], str]:
+    """The harness's function, with no oracle left to a sample for the first inputs."""
+    left = FIRST
+
+    def looking(data: bytes) -> str:
+        nonlocal left
+        if not left or not data:
+            return run(data)
+        left -= 1
+        return run(data, thorough=True)
+
+    return looking
 
 
 def arguments(program: str, given: list[str], max_len: int) -> list[str]:
@@ -153,12 +171,19 @@ def instrument(name: str) -> None:
         from . import script  # noqa: F401
 
 
-def fuzz(name: str, run: Callable[[bytes], str], argv: list[str]) -> None:
+def fuzz(name: str, run: Callable[..., str], argv: list[str]) -> None:
     """Fuzzes until libFuzzer ends the process."""
     import atheris
 
+    counts = os.environ.get("RESIDUE_LOOKED")
+    if counts:
+        # Not above: it imports the engine.
+        from .oracles import looked
+
+        looked.into(Path(counts))
     folder = os.environ.get("RESIDUE_FINDINGS")
-    atheris.Setup(argv, target(name, run, Path(folder) if folder else None))
+    wanted = target(name, thorough_at_first(run), Path(folder) if folder else None)
+    atheris.Setup(argv, wanted)
     atheris.Fuzz()
 
 

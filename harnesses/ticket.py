@@ -8,7 +8,7 @@ second time (`harnesses.ticket_rules`): no ticket resumes, or is refused, by one
 from __future__ import annotations
 
 from .offered import compile_offer
-from .oracles import Broken
+from .oracles import Broken, looked
 from .play import judge
 from .server import UNKNOWN
 
@@ -21,6 +21,7 @@ def run(data: bytes, thorough: bool = False) -> str:
     if offered is None:
         return UNKNOWN
     played = judge(offered.script, data, thorough)
+    looked("verdict")
     if played.outcome != offered.outcome:
         raise Broken("verdict", f"the engine says {played.outcome}, the rules {offered.outcome}")
     return played.outcome

@@ -28,7 +28,7 @@ from engine.layout import (
 )
 from engine.schedule import SUITES
 
-from .oracles import HEADER, Broken
+from .oracles import HEADER, Broken, looked
 
 _zeros: dict[int, bytearray] = {}
 
@@ -44,6 +44,7 @@ class WriteKey(NamedTuple):
 
 def check_zero(engine: Engine) -> None:
     """`drop`: with every slot free, every byte of every core, area and room is zero."""
+    looked("drop")
     for name, view in _maps(engine):
         if not _is_zero(view):
             raise Broken("drop", f"every slot is free and a byte of a {name} is not zero")

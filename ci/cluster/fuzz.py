@@ -151,9 +151,8 @@ class Campaign:
             file.replace(shard.corpus / file.name)
         for file in _files(arrived / "out" / "artifacts"):
             file.replace(shard.artifacts / file.name)
-        for log in _files(arrived / "out"):
-            with shard.log.open("ab") as whole:
-                whole.write(log.read_bytes())
+        for file in _files(arrived / "out"):
+            file.replace(shard.task.folder / file.name)
         # An input before the report that names it: a report that is there is whole.
         reports = _files(arrived / "findings")
         for file in sorted(reports, key=lambda file: file.suffix == ".json"):

@@ -192,6 +192,7 @@ def _trust(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> dict[
         "untrusted": list(dict.fromkeys(untrusted)),
         "notes": list(dict.fromkeys(strings(data.get("notes")) + strings(campaign.get("notes")))),
         "canaries": canaries,
+        "oracles": counts(campaign.get("oracles")),
         "floors": _floors(campaign),
     }
 

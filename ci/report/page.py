@@ -219,6 +219,16 @@ def _run(figures: dict[str, Any]) -> Html:
                 open_=cleared < len(floors),
             )
         )
+    if trust["oracles"]:
+        counted = [(name, f"{count:,}") for name, count in sorted(trust["oracles"].items())]
+        ran = sum(bool(count) for count in trust["oracles"].values())
+        parts.append(
+            folded(
+                f"{ran} of {len(counted)} oracles looked",
+                table("Oracles", ("oracle", "times"), counted, (1,)),
+                open_=ran < len(counted),
+            )
+        )
     if trust["notes"]:
         parts += [el("h3", "Notes"), el("ul", *(el("li", note) for note in trust["notes"]))]
     return join(parts)

@@ -121,6 +121,7 @@ def summary(inputs: int = 150) -> dict[str, Any]:
         "refusals": cells(),
         "curve": curve(),
         "canaries": [{"harness": name, "plant": "residue", "found": True} for name in HARNESSES],
+        "oracles": {"residue": 21_000, "memory": 12, "neighbour": 0},
         "untrusted": [],
         "notes": ["server-1: a process ended with a crash"],
         "findings": [],

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ci import reach
-from ci.floors import Done, coverage_under_floor, under_floor, unreached
+from ci.floors import Done, coverage_under_floor, under_floor, unlooked, unreached
 from ci.process import ROOT, Stop, run_all
 from ci.reach import Reach
 
@@ -96,6 +96,16 @@ def test_what_had_no_time_to_begin_is_not_broken_and_what_had_it_is():
 def test_a_busy_machine_has_the_same_floors():
     """A minute on the wall of which the fuzzer had three seconds."""
     assert under_floor(done(executions=50, cpu=3.0)) == []
+
+
+def test_an_oracle_that_never_looked_condemns_the_run_of_a_harness_that_has_it():
+    pairs = [("hello", "work"), ("server", "work"), ("server", "memory"), ("pool", "areas")]
+    counts = {"hello": {"work": 3}, "server": {"work": 0, "memory": 0}}
+    assert unlooked(pairs, counts, ["hello", "server"]) == [
+        "the oracle memory never looked at an input"
+    ]
+    assert len(unlooked(pairs, counts, ["server"])) == 2
+    assert unlooked(pairs, {**counts, "server": {"memory": 1}}, ["hello", "server"]) == []
 
 
 @pytest.mark.parametrize("lines, branches", [(4, 9), (9, 2)])

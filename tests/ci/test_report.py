@@ -65,7 +65,7 @@ def test_a_campaign_that_found_nothing_is_green_and_says_why(tmp_path):
     assert "7 of 7 planted faults were found before the fuzzing began" in page.text
     assert chat.startswith("residue campaign: green. Nothing was found, and the run can be trusted")
     assert "residue promote build/campaign/latest/new/hello/FILE --harness hello" in page.text
-    assert "106 of 159 refusal cells" in chat and "line coverage 93.2%" in chat
+    assert "108 of 162 refusal cells" in chat and "line coverage 93.2%" in chat
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "report.json", "chat.txt"}
 
 
@@ -117,6 +117,12 @@ def test_the_many_findings_of_a_rule_are_one_with_their_number(tmp_path):
     ]
     _, figures, _, _ = written(tmp_path, data)
     assert [found["kind"] for found in figures["findings"]] == ["Broken", "untriaged"]
+
+
+def test_how_often_each_oracle_looked_is_shown_and_that_one_did_not(tmp_path):
+    page, figures, _, _ = written(tmp_path, nights.summary())
+    assert figures["trust"]["oracles"] == {"residue": 21_000, "memory": 12, "neighbour": 0}
+    assert "2 of 3 oracles looked" in page.text and "21,000" in page.text
 
 
 def test_a_floor_that_was_not_cleared_is_shown_and_not_praised(tmp_path):
