@@ -64,18 +64,23 @@ WITH = {"libcst": "mutmut", "yaml": "PyYAML", "dask": "distributed", "_pytest": 
 
 def need(*names: str) -> None:
     """Untrusted when a package or a tool of the tables is not here: nothing has begun yet."""
-    tools = {tool.name for tool in TOOLS}
     for name in names:
-        if name in tools:
-            if shutil.which(name) is None:
-                raise Untrusted(f"{name} is not installed")
-        elif importlib.util.find_spec(name) is None:
+        if not here(name):
             raise Untrusted(missing(name))
 
 
-def missing(module: str) -> str:
-    """What to say of a module that cannot be imported."""
-    top = module.partition(".")[0]
+def here(name: str) -> bool:
+    """Whether a tool of the table, or a module, can be used."""
+    if any(tool.name == name for tool in TOOLS):
+        return shutil.which(name) is not None
+    return importlib.util.find_spec(name) is not None
+
+
+def missing(name: str) -> str:
+    """What to say of a tool, or of a module that cannot be imported."""
+    if any(tool.name == name for tool in TOOLS):
+        return f"{name} is not installed"
+    top = name.partition(".")[0]
     for package in PACKAGES:
         if WITH.get(top, top) in (package.name, package.module):
             return f"{package.name} is not installed: pip install -e '.[{package.extra}]'"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ci import extras
 from ci.exits import Untrusted, UsageError
 from ci.gate.changes import git
 from ci.process import ROOT
@@ -27,6 +28,7 @@ def tree(named: str) -> Iterator[Path]:
             raise UsageError(f"{named} is no checkout: it has no {NOW}/probe.py")
         yield folder.resolve()
         return
+    extras.need("git")
     try:
         wanted = f"{named}^{{commit}}"
         commit = git(

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue gate`."""
-    extras.need("git")
     mutation.check_installed()
+    extras.need("git")
     change = changes.since(args.since)
     settings = mutation.read_settings()
     told = verdict.Verdict(args.since, change.base)

@@ -6,7 +6,6 @@ left. A step that fails, hangs, is killed or cannot start is a line of the night
 """
 
 import contextlib
-import importlib.util
 import shutil
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from ci import extras
 from ci.exits import Exit, Untrusted
 from ci.night import child, corpus, history, judge, plan, state
 from ci.night.plan import STEPS, Step
@@ -198,7 +198,7 @@ def _do(tonight: Tonight, step: Step, todo: Sequence[Step], stop: Stop, progress
     night, line = tonight.night, tonight.night.line(step.name)
     number = [one.name for one in night.steps].index(step.name) + 1
     head = f"{number}/{len(night.steps)} {step.name}"
-    missing = [name for name in step.needs if importlib.util.find_spec(name) is None]
+    missing = [name for name in step.needs if not extras.here(name)]
     if stop and not step.always:
         line.state, line.why = SKIPPED, INTERRUPTED
     elif missing:

@@ -161,6 +161,7 @@ STEPS = (
         "the new inputs as one patch",
         _patch,
         judge.patch,
+        needs=("git",),
         grace=300,
         answers=True,
         always=True,

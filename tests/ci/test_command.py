@@ -1,5 +1,6 @@
 """The command line: what it lists, how it ends."""
 
+import configparser
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import sys
 
 import pytest
 
-from ci import command, doctor
+from ci import command, doctor, extras
 from ci.command import COMMANDS, main
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.process import ROOT
@@ -142,3 +143,32 @@ def test_the_doctor_says_what_a_missing_package_switches_off(capsys, monkeypatch
     said = capsys.readouterr()
     assert "switches off: residue fuzz, residue campaign: pip install -e '.[fuzz]'" in said.out
     assert "cryptography" in said.err
+
+
+def test_the_doctor_names_git_and_every_package_of_every_extra(capsys):
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    listed = {
+        (re.match(r"[\w-]+", line)[0], extra)
+        for extra, lines in config["options.extras_require"].items()
+        for line in filter(None, lines.splitlines())
+    }
+    named = {(package.name, package.extra) for package in extras.PACKAGES}
+    # Coverage is of two extras, and one of them brings it.
+    assert listed - {("coverage", "test")} == named
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    for name in ("git", *(package.name for package in extras.PACKAGES)):
+        assert re.search(rf"^(ok|MISSING) +{re.escape(name)} ", said, re.MULTILINE)
+
+
+def test_what_is_imported_of_a_package_is_called_so():
+    """What the tests' environment has, which is all of it; zizmor is a command and no module."""
+    modules = {package.module for package in extras.PACKAGES} - {"zizmor"}
+    assert not {module for module in modules if not extras.here(module)}
+
+
+def test_a_tool_that_is_missing_is_told_with_what_it_switches_off(capsys, monkeypatch):
+    monkeypatch.setattr(extras.shutil, "which", lambda name: None)
+    assert main(["doctor"]) == 0
+    assert re.search(r"MISSING +git +missing +switches off: residue gate", capsys.readouterr().out)

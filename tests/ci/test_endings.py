@@ -14,6 +14,7 @@ from ci import endings, extras
 from ci.command import COMMANDS, main
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.process import ROOT
+from tests.tools import needs_git
 
 SECRET = "5ec7e7"
 LONG = "x" * 300
@@ -114,7 +115,9 @@ NAMED = (
     "minimise {} --harness hello",
     "minimise abc --dir {}",
     "minimise corpus/hello/handmade-alpn --harness hello --out {}",
-    "minimise corpus/hello/handmade-alpn --harness hello --against {}",
+    pytest.param(
+        "minimise corpus/hello/handmade-alpn --harness hello --against {}", marks=needs_git
+    ),
     "promote {}",
     "promote {} --harness hello",
     "promote abc --dir {}",
@@ -125,7 +128,7 @@ NAMED = (
     "mutate --json {}",
     "mutate --merge {}",
     "mutate --catalogue --json {}",
-    "gate --since {}",
+    pytest.param("gate --since {}", marks=needs_git),
     "report {}",
     "serve echo --port 0 --dir {}",
     "bench handshake --json {}",

@@ -12,6 +12,7 @@ from ci.merge import content
 from ci.night import corpus, patch
 from ci.process import ROOT
 from tests.ci import tiny
+from tests.tools import needs_git
 
 GIT = ["git", "-c", "user.name=n", "-c", "user.email=n@example.invalid", "-c", "gc.auto=0"]
 
@@ -56,6 +57,7 @@ def test_the_inputs_of_a_killed_campaign_are_kept_once(tmp_path):
     assert held(root / "hello") == {b"one", b"two"} and held(root / "server") == {b"three"}
 
 
+@needs_git
 def test_what_an_oracle_is_against_is_not_proposed(tmp_path, monkeypatch, capsys):
     tiny.install(monkeypatch, tmp_path / "corpus", known=b"k")
     monkeypatch.setattr(patch, "HARNESSES", ("tiny",))
@@ -79,6 +81,7 @@ def test_with_nothing_new_the_patch_is_empty(tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out) == {"inputs": {}, "notes": []}
 
 
+@needs_git
 @pytest.mark.timeout(300)
 def test_the_patch_applies_to_a_clone_whose_corpus_then_holds(tmp_path):
     """Binary inputs, an empty one, and one without an end of line."""

@@ -4,13 +4,15 @@ import subprocess
 
 import pytest
 
-from ci import right
-from ci.exits import UsageError
+from ci import extras, right
+from ci.exits import Untrusted, UsageError
+from tests.tools import need_git
 
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A checkout whose only commit has no triage yet; what is on the disk differs from it."""
+    need_git()
     for folder in (*right.THEN, right.NOW):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "file.py").write_text("then")
@@ -45,4 +47,10 @@ def test_what_is_neither_is_bad_input(repository, tmp_path):
     with pytest.raises(UsageError, match="neither a folder nor a revision"), right.tree("nothing"):
         pass
     with pytest.raises(UsageError, match="is no checkout"), right.tree(str(tmp_path / "engine")):
+        pass
+
+
+def test_without_git_a_revision_is_not_said_to_be_none(monkeypatch):
+    monkeypatch.setattr(extras.shutil, "which", lambda name: None)
+    with pytest.raises(Untrusted, match="git is not installed"), right.tree("HEAD"):
         pass

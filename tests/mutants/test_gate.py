@@ -18,6 +18,7 @@ from ci.process import ROOT, Stop
 from mutants.plants import Plant
 from mutants.verdicts import Verdict
 from tests.mutants.small_tree import ENGINE, TESTS, make
+from tests.tools import need_git, needs_git
 
 TEST = "tests/engine/test_tiny.py"
 PLANTS = """
@@ -32,6 +33,7 @@ seen_by = ["test tests/engine/test_tiny.py::test_double"]
 
 
 def git(root: Path, *arguments: str) -> str:
+    need_git()
     identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
     done = subprocess.run(
         ["git", *identity, *arguments], cwd=root, capture_output=True, check=True, text=True
@@ -147,6 +149,7 @@ def test_no_merge_base_is_no_run_and_says_what_to_do(repo: Path, tmp_path: Path)
         changes.since("main", tmp_path / "none")
 
 
+@needs_git
 def test_the_command_ends_with_these_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gate", "--since", "no-such-branch"]) == Exit.USAGE
     assert "git fetch" in capsys.readouterr().err
