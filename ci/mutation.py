@@ -165,6 +165,8 @@ class Asked:
     """Test files that are put into the copy, by name."""
     last: tuple[str, ...] = ()
     """Tests of those files: only what they run is judged, and they come after all the others."""
+    unchanged: bool = False
+    """Whether a mutant that changes nothing is run too, for each function."""
     seconds: float | None = None
     """How long it may take; what is not judged by then is left out."""
     root: Path = ROOT
@@ -235,6 +237,7 @@ def judge(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged:
             corpus=asked.corpus,
             beyond=0.5 if asked.corpus is not None and not asked.hunt else 0.0,
             hunt=asked.hunt,
+            unchanged=asked.unchanged,
         )
         at_import = _drive(asked, answer, (job, out), staging.environment(), stop, show, lines)
     if stop:

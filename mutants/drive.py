@@ -169,6 +169,12 @@ def _drive(suite: Suite, job: dict[str, Any], say: Callable[..., None]) -> int:
             say(name=name, found=hunt(loop, suite.inputs, name, job["hunt"], folder))
     else:
         loop.judge(names, tell)
+        judged = set(map(function_of, names))
+        try:
+            loop.check_unchanged(n for n in job["unchanged"] if function_of(n) in judged)
+        except NotClean as error:
+            say(untrusted=str(error), kind=type(error).__name__)
+            return 1
     say(done=len(names), kills=dict(loop.kills), checks=suite.names)
     return 0
 

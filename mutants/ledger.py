@@ -67,14 +67,19 @@ def load(path: Path = LEDGER) -> tuple[Entry, ...]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return ()
+    return parse(text, path.name)
+
+
+def parse(text: str, name: str) -> tuple[Entry, ...]:
+    """The entries of a ledger's text."""
     try:
         tables = tomllib.loads(text).get("equivalent", [])
     except tomllib.TOMLDecodeError as error:
-        raise LedgerError(f"{path.name}: {error}") from None
-    entries = tuple(_entry(table, path.name) for table in tables)
+        raise LedgerError(f"{name}: {error}") from None
+    entries = tuple(_entry(table, name) for table in tables)
     for at, entry in enumerate(entries):
         if any(other.key == entry.key for other in entries[:at]):
-            raise LedgerError(f"{path.name}: twice: {entry}")
+            raise LedgerError(f"{name}: twice: {entry}")
     return entries
 
 

@@ -54,9 +54,16 @@ class Plant:
 
 def load(path: Path) -> tuple[Plant, ...]:
     """The entries of one catalogue file, in its order; PlantError for one that is not whole."""
-    with path.open("rb") as file:
-        entries = tomllib.load(file).get("plant", [])
-    return tuple(_plant(entry, path) for entry in entries)
+    return parse(path.read_text(encoding="utf-8"), path.name)
+
+
+def parse(text: str, name: str) -> tuple[Plant, ...]:
+    """The entries of a catalogue file's text."""
+    try:
+        entries = tomllib.loads(text).get("plant", [])
+    except tomllib.TOMLDecodeError as error:
+        raise PlantError(f"{name}: {error}") from None
+    return tuple(_plant(entry, name) for entry in entries)
 
 
 def load_all(folder: Path = CATALOGUE) -> tuple[Plant, ...]:
@@ -127,20 +134,20 @@ def injection_witnesses(plant: Plant) -> Iterator[tuple[str, str]]:
             yield scenario, oracle
 
 
-def _plant(entry: dict[str, object], path: Path) -> Plant:
+def _plant(entry: dict[str, object], name: str) -> Plant:
     missing = [field for field in FIELDS if not entry.get(field) and field != "replacement"]
     unknown = sorted(set(entry) - set(FIELDS))
     if missing or unknown:
-        raise PlantError(f"{path.name}: {entry.get('name')}: missing {missing}, unknown {unknown}")
+        raise PlantError(f"{name}: {entry.get('name')}: missing {missing}, unknown {unknown}")
     seen_by = entry["seen_by"]
     if not isinstance(seen_by, list) or not all(isinstance(line, str) for line in seen_by):
-        raise PlantError(f"{path.name}: {entry['name']}: seen_by is a list of strings")
+        raise PlantError(f"{name}: {entry['name']}: seen_by is a list of strings")
     for line in seen_by:
         kind, *words = line.split(" ")
         if WITNESSES.get(kind) != len(words):
-            raise PlantError(f"{path.name}: {entry['name']}: no such seen_by: {line}")
+            raise PlantError(f"{name}: {entry['name']}: no such seen_by: {line}")
     texts = {field: entry.get(field, "") for field in FIELDS if field != "seen_by"}
     for field, value in texts.items():
         if not isinstance(value, str):
-            raise PlantError(f"{path.name}: {entry['name']}: {field} is a string")
+            raise PlantError(f"{name}: {entry['name']}: {field} is a string")
     return Plant(**{field: str(value) for field, value in texts.items()}, seen_by=tuple(seen_by))

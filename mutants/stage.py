@@ -79,6 +79,7 @@ def write_job(
     beyond: float = 0.0,
     hunt: float = 0.0,
     last: Sequence[str] = (),
+    unchanged: bool = False,
 ) -> None:
     """What mutants.drive is to do, for which there is nothing but this file."""
     job = {
@@ -93,6 +94,7 @@ def write_job(
         "beyond": beyond,
         "hunt": hunt,
         "last": list(last),
+        "unchanged": survey.unchanged(stage.mutants) if unchanged else [],
         "proposals": str(out.parent / "proposals"),
     }
     path.write_text(json.dumps(job, indent=1), encoding="utf-8")

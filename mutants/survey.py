@@ -20,7 +20,7 @@ import re
 import textwrap
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 import libcst as cst
@@ -50,7 +50,8 @@ def mutate(file: str, source: str, only: frozenset[str] | None = None) -> tuple[
     """The file with all of its mutants behind switches, and their descriptions in order.
 
     `only` names the functions to mutate; a mutant's number is the same without it. Each mutated
-    function also gets a planted mutant, which is not in the list: it only raises.
+    function also gets two that are not in the list: a planted one, which only raises, and one that
+    is the function itself, with the number after the last.
     """
     operators.install()
     module, mutations, classes, functions = file_mutation.create_mutations(file, source)
@@ -100,9 +101,17 @@ def mutate(file: str, source: str, only: frozenset[str] | None = None) -> tuple[
     operators.forget()
     code += _PLANTED + "".join(
         f"mutants_{mangled}__mutmut['{mangled}__mutmut_planted'] = _planted\n"
-        for mangled in numbers
+        f"mutants_{mangled}__mutmut['{mangled}__mutmut_{number + 1}'] ="
+        f" mutants_{mangled}__mutmut['_mutmut_orig']\n"
+        for mangled, number in numbers.items()
     )
     return code, found
+
+
+def unchanged(mutants: Iterable[Mutant]) -> list[str]:
+    """The names of the mutants that are the functions themselves, of files mutated whole."""
+    numbers = Counter(function_of(mutant.name) for mutant in mutants)
+    return [f"{function}__mutmut_{number + 1}" for function, number in numbers.items()]
 
 
 def function_of(name: str) -> str:

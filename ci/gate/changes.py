@@ -5,6 +5,8 @@ function has changed when its code has, comments and docstrings apart; so moving
 """
 
 import ast
+import configparser
+import os
 import re
 import subprocess
 import tomllib
@@ -13,8 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ci.exits import Untrusted, UsageError
+from ci.gate import code
 from ci.process import ROOT
 
+# Files that say which tests run, and how.
+CONFIGURES = frozenset(
+    {"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "pyproject.toml", "setup.cfg"}
+)
+# What pytest looks for in a file of tests, besides tests.
+READ_BY_PYTEST = re.compile(r"pytest|setup|teardown|collect_ignore|load_tests|__")
 DEEPEN = "in a shallow clone: git fetch --unshallow (actions/checkout: fetch-depth: 0)"
 
 
@@ -28,13 +37,28 @@ class Change:
     functions: dict[str, frozenset[str]] = field(default_factory=dict)
     """For each engine file that is there, its functions that are new or changed."""
     tables: set[str] = field(default_factory=set)
-    """Engine files whose module statements or class bodies changed."""
+    """Engine files with a part that changed and runs on their import."""
+    parts: dict[str, list[code.Changed]] = field(default_factory=dict)
+    """Those parts, where something is to be said of them."""
+    coded: set[str] = field(default_factory=set)
+    """Engine files whose code is another, or gone."""
+    outside: list[str] = field(default_factory=list)
+    """What the engine would be made of that is none of its sources."""
+    hiding: list[str] = field(default_factory=list)
+    """What it names that can hide code from all that judges it."""
     lines: dict[str, set[int]] = field(default_factory=dict)
     """The changed lines of each engine file, as they are now."""
     changed_tests: set[str] = field(default_factory=set)
     deleted_tests: list[str] = field(default_factory=list)
+    altered_tests: list[str] = field(default_factory=list)
+    """Those of the changed ones that were there before."""
+    shared: list[str] = field(default_factory=list)
+    """What tests share, or what says which of them run, where it is another than it was."""
     changed_inputs: set[str] = field(default_factory=set)
     """HARNESS/FILE."""
+    altered_inputs: list[str] = field(default_factory=list)
+    outcomes: list[str] = field(default_factory=list)
+    """Inputs that are to end otherwise than they did."""
     deleted_inputs: list[str] = field(default_factory=list)
     changed_plants: set[str] = field(default_factory=set)
     deleted_plants: list[str] = field(default_factory=list)
@@ -83,19 +107,38 @@ def since(ref: str, root: Path = ROOT) -> Change:
             change.files[name] = "M" if change.files.get(name) == "D" else "A"
     for name in sorted(change.files):
         old, new = _before(change.base, name, root), _now(name, root)
-        if name.startswith("engine/") and name.endswith(".py") and new is not None:
+        if name.startswith("engine/") and not os.path.lexists(root / name):
+            change.coded.add(name)
+        elif name.startswith("engine/") and not _is_source(name, root):
+            change.outside.append(f"{name} is no Python source, so nothing of it is judged")
+        elif name.startswith("engine/") and new is not None:
             _engine(change, name, old, new, root)
         elif re.fullmatch(r"tests/(?:.*/)?test_\w+\.py", name):
             _tests(change, name, old, new)
+        elif name.startswith("tests/") or name in CONFIGURES:
+            _shared(change, name, old, new)
+        elif re.fullmatch(r"corpus/[^/]+\.outcomes", name):
+            _outcomes(change, name[7:-9], old, new)
         elif re.fullmatch(r"corpus/[^/]+/[^/]+", name):
             _, harness, file = name.split("/")
             if new is None and not (root / name).is_file():
                 change.deleted_inputs.append(f"{harness}/{file}")
             else:
                 change.changed_inputs.add(f"{harness}/{file}")
+                if old is not None:
+                    change.altered_inputs.append(f"{harness}/{file}")
         elif re.fullmatch(r"mutants/catalogue/[^/]+\.toml", name):
             _plants(change, old, new)
     return change
+
+
+def _is_source(name: str, root: Path) -> bool:
+    """Whether a file of the engine is what it seems: a link could lead to a file elsewhere."""
+    path = root / name
+    inside = [path, *list(path.parents)[: len(Path(name).parts) - 1]]
+    if any(part.is_symlink() for part in inside):
+        return False
+    return path.is_file() and (path.suffix == ".py" or path.name == "py.typed")
 
 
 def _before(base: str, name: str, root: Path) -> str | None:
@@ -121,11 +164,21 @@ def before(change: Change, name: str, root: Path = ROOT) -> str | None:
 
 
 def _engine(change: Change, name: str, old: str | None, new: str, root: Path) -> None:
-    functions, rest = _parts(name, new)
-    was, rest_was = _parts(name, old) if old is not None else ({}, [])
-    change.functions[name] = frozenset(f for f, code in functions.items() if was.get(f) != code)
-    if rest != rest_was:
+    was, now = code.read(name, old), code.read(name, new)
+    if was.whole != now.whole:
+        change.coded.add(name)
+    functions = {f for f, text in now.functions.items() if was.functions.get(f) != text}
+    change.functions[name] = frozenset(functions)
+    parts = code.changed_parts(was, now, new)
+    change.parts[name] = [part for part in parts if part.reverted or part.decides]
+    if change.parts[name]:
         change.tables.add(name)
+    change.outside += [
+        f"{name} imports {module}, which is no part of the engine"
+        for module in sorted(_imported(code.parse(name, new)))
+        if module != "engine" and ((root / module).is_dir() or any(root.glob(f"{module}.*")))
+    ]
+    change.hiding += [f"{name} names {word}" for word in sorted(now.hiding - was.hiding)]
     if old is None:
         change.lines[name] = set(range(1, new.count("\n") + 2))
         return
@@ -137,49 +190,20 @@ def _engine(change: Change, name: str, old: str | None, new: str, root: Path) ->
         lines |= set(range(first, first + length)) or {first, first + 1}
 
 
-def _parts(name: str, source: str) -> tuple[dict[str, str], list[str]]:
-    """The code of each function and method, and of everything that is neither nor an import."""
-    functions: dict[str, str] = {}
-    rest: list[str] = []
-    for node in _parse(name, source).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            functions[node.name] = _code(node)
-        elif isinstance(node, ast.ClassDef):
-            for member in node.body:
-                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
-                    functions[f"{node.name}.{member.name}"] = _code(member)
-                elif not _docstring(member):
-                    rest.append(f"{node.name}: {_code(member)}")
-            rest += [_code(part) for part in (*node.bases, *node.decorator_list)]
-        elif not isinstance(node, ast.Import | ast.ImportFrom) and not _docstring(node):
-            rest.append(_code(node))
-    return functions, rest
-
-
-def _parse(name: str, source: str) -> ast.Module:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError) as error:
-        raise UsageError(f"{name} cannot be read: {error}") from None
-
-
-def _code(node: ast.AST) -> str:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _docstring(node.body[0]):
-        node.body = node.body[1:] or [ast.Pass()]
-    return ast.dump(node)
-
-
-def _docstring(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+def _imported(module: ast.Module) -> set[str]:
+    """The packages and modules that a file imports, without what is below them."""
+    names: set[str] = set()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            names.add(node.module.partition(".")[0])
+    return names
 
 
 def functions_of(name: str, source: str) -> set[str]:
     """The functions and methods of a file, as the ledger calls them."""
-    return set(_parts(name, source)[0])
+    return set(code.read(name, source).functions)
 
 
 def concerns(change: Change, name: str, text: str, root: Path = ROOT) -> bool:
@@ -206,7 +230,7 @@ def concerns(change: Change, name: str, text: str, root: Path = ROOT) -> bool:
 
 def _spans(name: str, source: str) -> Iterator[tuple[str, int, int]]:
     """Each function and method of a file with its first and last line, decorators included."""
-    for node in _parse(name, source).body:
+    for node in code.parse(name, source).body:
         members = node.body if isinstance(node, ast.ClassDef) else [node]
         owner = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
         for member in members:
@@ -219,29 +243,91 @@ def _spans(name: str, source: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _tests(change: Change, name: str, old: str | None, new: str | None) -> None:
-    was, rest_was = _nodes(name, old)
-    now, rest = _nodes(name, new)
-    for node, code in was.items():
-        if node not in now:
+    was, now = code.read(name, old), code.read(name, new)
+    tests_was, tests = _nodes(name, was), _nodes(name, now)
+    helpers = set(was.functions) - set(tests_was.values())
+    shared = _weaker(was, now, helpers)
+    for node, function in tests_was.items():
+        if node not in tests:
             change.deleted_tests.append(node)
-        elif now[node] != code or rest != rest_was:
+        elif shared or was.functions[function] != now.functions[function]:
             change.changed_tests.add(node)
-    change.changed_tests |= set(now) - set(was)
+            change.altered_tests.append(node)
+    change.changed_tests |= set(tests) - set(tests_was)
 
 
-def _nodes(name: str, source: str | None) -> tuple[dict[str, str], list[str]]:
-    """The tests of a file by node id, and the code that they share."""
-    if source is None:
-        return {}, []
-    functions, rest = _parts(name, source)
+def _nodes(name: str, file: code.Code) -> dict[str, str]:
+    """The tests of a file: the function of each node id."""
     nodes: dict[str, str] = {}
-    for function, code in functions.items():
+    for function in file.functions:
         owner, _, test = function.rpartition(".")
         if test.startswith("test_") and (not owner or owner.startswith("Test")):
-            nodes[f"{name}::{function.replace('.', '::')}"] = code
-        else:
-            rest.append(code)
-    return nodes, rest
+            nodes[f"{name}::{function.replace('.', '::')}"] = function
+    return nodes
+
+
+def _weaker(was: code.Code, now: code.Code, helpers: set[str]) -> bool:
+    """Whether what tests share is another: more of it changes none of them, unless it runs by
+    itself (a fixture, a statement) or takes the name of what they use."""
+    if any(was.functions[name] != now.functions.get(name) for name in helpers):
+        return True
+    tests = {f"def {name}" for name in was.functions if name not in helpers}
+    before = [(part.name, part.code) for part in was.parts if part.name not in tests]
+    after = [(part.name, part.code) for part in now.parts]
+    if any(part not in after for part in before):
+        return True
+    added = [part for part in now.parts if (part.name, part.code) not in before]
+    return any(
+        part.name.partition(" ")[0] in ("module", "in")
+        or part.binds in was.read
+        or READ_BY_PYTEST.match(part.name.partition(" ")[2].rpartition(".")[2]) is not None
+        or (part.name.startswith("def ") and bool(part.code) and "test_" not in part.name)
+        for part in added
+        if part.name not in tests
+    )
+
+
+def _shared(change: Change, name: str, old: str | None, new: str | None) -> None:
+    """A file that tests use, and that is none of them."""
+    configures = Path(name).name in CONFIGURES
+    if configures and _pytest_of(name, old) == _pytest_of(name, new):
+        return
+    if old is None and not configures:
+        return
+    if name.endswith(".py") and old is not None and new is not None and not configures:
+        was, now = code.read(name, old), code.read(name, new)
+        if not _weaker(was, now, set(was.functions)):
+            return
+    change.shared.append(name)
+
+
+def _pytest_of(name: str, text: str | None) -> object:
+    """What of a file says how tests are run."""
+    try:
+        if name == "setup.cfg":
+            config = configparser.ConfigParser(interpolation=None)
+            config.read_string(text or "")
+            return dict(config["tool:pytest"]) if "tool:pytest" in config else {}
+        if name == "pyproject.toml":
+            return tomllib.loads(text or "").get("tool", {}).get("pytest", {})
+    except (configparser.Error, tomllib.TOMLDecodeError):
+        return text
+    return code.read(name, text).whole if name.endswith(".py") else text
+
+
+def _outcomes(change: Change, harness: str, old: str | None, new: str | None) -> None:
+    was, now = (dict(_rows(text or "")) for text in (old, new))
+    change.outcomes += [
+        f"{harness}/{file}: {outcome} -> {now[file]}"
+        for file, outcome in was.items()
+        if file in now and now[file] != outcome
+    ]
+
+
+def _rows(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        file, _, rest = line.partition("\t")
+        yield file, rest.partition("\t")[0]
 
 
 def _plants(change: Change, old: str | None, new: str | None) -> None:

@@ -1,18 +1,22 @@
 """`residue gate --since REF`: does what a change touches still have something that watches it?
 
-In this order, the quick first: the catalogue's entries, what deleted tests saw, the changed
-functions' mutants, the corpus, the fuzzer. Every stage runs even when one before it is red.
+In this order, the quick first: what can be read off, the catalogue's entries, what the tests saw
+that are deleted or altered, the parts that run on import, the changed functions' mutants, the
+corpus, the fuzzer; and where the change touches the gate itself, all of it again by the gate that
+was there before. Every stage runs even when one before it is red.
 """
 
 import argparse
 import os
+from pathlib import Path
 
 from ci import extras, hosted, mutation, output
 from ci.campaign import positive
 from ci.exits import Exit, Interrupted, UsageError
-from ci.gate import changes, lost, verdict
+from ci.gate import changes, judges, lost, parts, verdict
 from ci.gate.stages import Gate
-from ci.process import Stop
+from ci.mutation import Settings
+from ci.process import ROOT, Stop
 from mutants import ledger, plants
 
 
@@ -25,33 +29,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="DIR", help="a new folder for the reports (default: under build/gate)"
     )
+    parser.add_argument(
+        "--tree",
+        metavar="DIR",
+        help="judge that checkout, by the gate of its merge base and by its own where they differ",
+    )
+    parser.add_argument(
+        "--alone", action="store_true", help="by this checkout's gate alone, if it changed too"
+    )
+    parser.add_argument(
+        "--accept",
+        default="",
+        metavar="WORD",
+        help="you have read what asks for somebody's word, and this is the word that was shown",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue gate`."""
     mutation.check_installed()
     extras.need("git")
-    change = changes.since(args.since)
-    settings = mutation.read_settings()
-    told = verdict.Verdict(args.since, change.base)
+    root = Path(args.tree).resolve() if args.tree else ROOT
+    change = changes.since(args.since, root)
+    told = verdict.Verdict(args.since, change.base, judges.touched(change))
     told.note("deleted tests", change.deleted_tests)
-    told.note("deleted inputs", change.deleted_inputs)
-    told.note("entries that left the catalogue", change.deleted_plants)
+    told.note("altered tests", change.altered_tests)
     with Stop() as stop:
         out = output.make(args.out, "gate")
-        gate = Gate(change, settings, out.scratch, args.jobs, stop, told)
-        try:
-            if gate.entries():
-                gate.stage("catalogue", gate.catalogue)
-            if change.deleted_tests:
-                gate.stage("deleted tests", lambda: lost.search(gate))
-            if any(change.functions.values()):
-                gate.stage("mutants", gate.mutants)
-        except (plants.PlantError, ledger.LedgerError) as error:
-            raise UsageError(str(error)) from None
-        gate.stage("corpus", gate.corpus)
-        if change.engine:
-            gate.stage("fuzz", gate.fuzz)
+        gate = Gate(change, Settings({}, (), {}), out.scratch, args.jobs, stop, told, root)
+        differs = judges.code_differs(change)
+        if root == ROOT:
+            own(gate)
+        if root != ROOT or (differs and not args.alone):
+            gate.stage("the gate before", gate.before)
+        if root != ROOT and differs:
+            gate.stage("the gate of it", gate.own)
+        told.accept(args.accept)
         verdict.write(told, out.root)
         print(verdict.text(told))
         _hosted(told)
@@ -61,6 +74,45 @@ def run(args: argparse.Namespace) -> int:
     if told.findings:
         return Exit.FOUND
     return Exit.UNTRUSTED if told.untrusted else Exit.CLEAN
+
+
+def own(gate: Gate) -> None:
+    """The stages, by the code of this checkout."""
+    judge(gate)
+    gate.stage("corpus", gate.corpus)
+    if gate.change.coded:
+        gate.stage("fuzz", gate.fuzz)
+
+
+def judge(gate: Gate) -> None:
+    """Those that ask the tests."""
+    change = gate.change
+    load(gate)
+    try:
+        gate.stage("reading", gate.reading)
+        if gate.entries():
+            gate.stage("catalogue", gate.catalogue)
+        if change.deleted_tests or change.altered_tests:
+            gate.stage("tests", lambda: lost.search(gate))
+        if any(change.parts.values()):
+            gate.stage("parts", lambda: parts.search(gate))
+        if any(change.functions.values()):
+            gate.stage("mutants", gate.mutants)
+        gate.orphans()
+    except plants.PlantError as error:
+        raise UsageError(str(error)) from None
+
+
+def load(gate: Gate) -> None:
+    """What the stages judge by, of the change and of the merge base."""
+    mine = mutation.read_settings(gate.root / "setup.cfg")
+    gate.settings, differs = judges.settings(gate.change, mine, gate.root)
+    gate.told.first += differs
+    try:
+        gate.ledger = ledger.load(gate.root / judges.LEDGER)
+    except ledger.LedgerError as error:
+        raise UsageError(str(error)) from None
+    gate.ledger_was = judges.ledger_before(gate.change, gate.root)
 
 
 def _hosted(told: verdict.Verdict) -> None:

@@ -1,8 +1,9 @@
-"""What the deleted tests saw: they are brought back from the merge base into a copy, and asked.
+"""What tests saw before the change: the deleted and the altered ones are brought back and asked.
 
-One that fails there was deleted because it was right. For the others, the mutants of the
-functions that they run are judged by them, and what they kill by the tests that are left: a mutant
-that none of those kills has lost its test.
+They are run in a copy, as they were at the merge base. One that fails there was changed because it
+was right, or what it demands was: a person has to say which. For the others, the mutants of the
+functions that they run are judged by them, and what they kill by the tests of the change: a mutant
+that none of those kills has lost its test, whether that was deleted or emptied.
 """
 
 from __future__ import annotations
@@ -27,49 +28,62 @@ SUFFIX = "_before_this_change"
 
 
 def search(gate: Gate) -> str:
-    """Ask the deleted tests; say what they see."""
+    """Ask the tests of the merge base; say what they see."""
     from mutants import stage
 
     begun = time.monotonic()
-    restored, nodes = bring_back(gate.change)
-    tree = gate.folder / "deleted" / "tree"
-    stage.copy(tree)
+    restored, nodes = bring_back(gate.change, gate.root)
+    tree = gate.folder / "tests" / "tree"
+    stage.copy(tree, gate.root)
     for name, text in restored.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text, encoding="utf-8")
     answers = _ask(tree, [f"test {node}" for node in nodes], gate.stop)
     passing: list[str] = []
     for node, was in nodes.items():
         answer = answers.get(f"test {node}", "not asked")
+        how = "deleted" if was in gate.change.deleted_tests else "altered"
         if answer == "saw":
-            gate.red("lost", f"{was} was deleted, and fails on this tree", was.split("::")[0])
+            gate.ask("lost", f"{was} was {how}, and as it was it fails on this tree")
         elif answer == "passed":
             passing.append(node)
         else:
-            gate.told.note("deleted tests that cannot be run any more", [f"{was}: {answer}"])
+            gate.ask("lost", f"{was} was {how}, and as it was it cannot be run: {answer}")
     tried = due = 0
+    judging = {name for tests in gate.settings.tests.values() for name in tests}
+    aside = [nodes[node] for node in passing if _file(node) not in judging]
+    gate.told.note("tests that judge no mutants, not compared with what they were", aside)
     for file, tests in gate.settings.tests.items():
-        files = {node.split("::")[0].replace(SUFFIX, "") for node in passing}
         left = gate.settings.numbers["lost_seconds"] - (time.monotonic() - begun)
-        mine = [node for node in passing if node.split("::")[0].replace(SUFFIX, "") in tests]
-        if not files & set(tests) or not (ROOT / file).is_file() or gate.stop:
+        mine = [node for node in passing if _file(node) in tests]
+        if not mine or not (gate.root / file).is_file() or gate.stop:
             continue
-        if left <= 0:
-            gate.told.note("not searched for lost mutants: out of time", [file])
-            continue
-        counted = _mutants(gate, file, restored, mine, left, nodes)
+        counted = _mutants(gate, file, restored, mine, left, nodes) if left > 0 else (0, 1)
         tried, due = tried + counted[0], due + counted[1]
+        if counted[0] < counted[1] and not gate.stop:
+            said = (
+                f"{counted[0]} of its mutants judged" if left > 0 else "none of its mutants judged"
+            )
+            message = f"{file}: out of time, {said} by the tests as they were"
+            detail = "\n".join(nodes[node] for node in mine)
+            gate.ask("lost", message, file, detail=detail)
     return f"{len(nodes)} asked, {tried} of {due} mutants that they run judged"
 
 
-def bring_back(change: changes.Change) -> tuple[dict[str, str], dict[str, str]]:
-    """The files of the deleted tests as they were, under other names; each new node's old name."""
+def _file(node: str) -> str:
+    """The file in which a test stood."""
+    return node.split("::")[0].replace(SUFFIX, "")
+
+
+def bring_back(change: changes.Change, root: Path = ROOT) -> tuple[dict[str, str], dict[str, str]]:
+    """The files of these tests as they were, under other names; each new node's old name."""
     restored: dict[str, str] = {}
     nodes: dict[str, str] = {}
-    for was in change.deleted_tests:
+    for was in (*change.deleted_tests, *change.altered_tests):
         name, _, test = was.partition("::")
         aside = str(Path(name).with_name(Path(name).stem + SUFFIX + ".py"))
         if aside not in restored:
-            restored[aside] = changes.before(change, name) or ""
+            restored[aside] = changes.before(change, name, root) or ""
         nodes[f"{aside}::{test}"] = was
     return restored, nodes
 
@@ -99,16 +113,29 @@ def _mutants(
     seconds: float,
     names: dict[str, str],
 ) -> tuple[int, int]:
-    """Judge what the deleted tests run; red is what nothing else kills."""
-    folder = gate.folder / "deleted" / Path(file).stem
-    asked = Asked(file, folder, gate.jobs, extra=restored, last=tuple(nodes), seconds=seconds)
-    judged = mutation.judge(asked, gate.settings, gate.stop, lambda *_: None)
-    deleted = set(nodes)
+    """Judge what these tests run; red is what nothing else kills."""
+    folder = gate.folder / "tests" / file.replace("/", "-").removesuffix(".py")
+    asked = Asked(
+        file,
+        folder,
+        gate.jobs,
+        extra=restored,
+        last=tuple(nodes),
+        unchanged=True,
+        seconds=seconds,
+        root=gate.root,
+    )
+    try:
+        judged = mutation.judge(asked, gate.settings, gate.stop, lambda *_: None)
+    except (mutation.NotClean, mutation.NothingRuns) as error:
+        gate.red("tests", str(error), file)
+        return 0, 0
+    before = set(nodes)
     for result in judged.report.results:
         killers = [name.partition("[")[0] for name in judged.killers[result.mutant.name]]
-        if killers and deleted.issuperset(killers):
+        if killers and before.issuperset(killers):
             was = names[killers[0]]
             mutant = result.mutant
-            message = f"{mutant.function}, {mutant.operator}: only the deleted {was} killed it"
+            message = f"{mutant.function}, {mutant.operator}: only {was}, as it was, killed it"
             gate.red("lost", message, file, mutant.line, mutant.diff)
     return len(judged.killers), judged.report.due

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from ci import decisions, mutation, output
 from ci.exits import Exit, Untrusted
-from ci.gate import changes, verdict
+from ci.gate import changes, code, judges, parts, verdict
 from ci.gate.changes import Change
 from ci.gate.verdict import Finding, Stage
 from ci.mutate import Progress
 from ci.mutation import Asked, Settings
 from ci.process import ROOT, Job, Stop, run_all
 from ci.reaching import harnesses_that_reach
+from harnesses import HARNESSES
 from mutants import ledger, plants
+from mutants.ledger import Entry
 from mutants.plants import Plant
 from mutants.verdicts import Verdict as Fate
 
@@ -37,6 +39,9 @@ class Gate:
     jobs: int
     stop: Stop
     told: verdict.Verdict
+    root: Path = ROOT
+    ledger: tuple[Entry, ...] = ()
+    ledger_was: tuple[Entry, ...] = ()
 
     def stage(self, name: str, work: Callable[[], str]) -> None:
         """One line of the table: do it, time it, count what is red; nothing once interrupted."""
@@ -57,33 +62,89 @@ class Gate:
         on_change = line in self.change.lines.get(file, ()) if file else False
         self.told.findings.append(Finding(rule, message, file, line, detail, on_change))
 
+    def ask(self, rule: str, message: str, file: str = "", line: int = 1, detail: str = "") -> None:
+        """Something is found that may be right, which no machine can tell."""
+        self.told.findings.append(Finding(rule, message, file, line, detail, asks=True))
+
+    def argued(self, code: Entry) -> bool:
+        """Whether the ledger argues this code; the change's own argument is asked for."""
+        found = next((entry for entry in self.ledger if entry.key == code.key), None)
+        if found is not None:
+            self.argument(found)
+        return found is not None
+
+    def argument(self, entry: Entry) -> None:
+        """An argument is used; one that the change brings along asks for a person's word."""
+        if entry.key in {known.key for known in self.ledger_was}:
+            self.told.note("argued in the ledger", [f"{entry}: {entry.argument}"])
+        else:
+            message = f"argued by the change itself: {entry}"
+            self.ask("judge", message, entry.file, detail=entry.argument)
+
+    # -- what the change is made of, and what it says of itself ------------------------------
+
+    def reading(self) -> str:
+        """What is seen without running anything."""
+        change = self.change
+        for message in change.outside:
+            self.red("outside", message)
+        for message in change.hiding:
+            self.ask("outside", f"{message}, which can hide code from all that judges it")
+        for name in change.shared:
+            self.ask("judge", f"{name}: what tests share, or what runs them, is another", name)
+        for message, lines in (
+            ("inputs that are to end otherwise", change.outcomes),
+            ("inputs deleted", change.deleted_inputs),
+            ("inputs with other bytes under the same name", change.altered_inputs),
+        ):
+            if lines:
+                self.ask("judge", f"{len(lines)} {message}", detail="\n".join(lines))
+        was = judges.catalogue_before(change, self.root)
+        _, asked, told = judges.rewritten(was, self.catalogue_now(), self.root)
+        for message in asked:
+            self.ask("judge", message)
+        self.told.note("entries of the catalogue rewritten with their code", told)
+        return f"{len(change.files)} files"
+
+    def catalogue_now(self) -> tuple[Plant, ...]:
+        """The entries of the change."""
+        return plants.load_all(self.root / judges.CATALOGUE)
+
     # -- the catalogue ----------------------------------------------------------------------
 
     def entries(self) -> list[Plant]:
         """The catalogue entries that the change concerns."""
         change = self.change
+        harnesses = {Path(name).stem for name in change.files if name.startswith("harnesses/")}
         tests = change.changed_tests | set(change.deleted_tests)
         inputs = change.changed_inputs | set(change.deleted_inputs)
 
         def concerned(plant: Plant) -> bool:
             return (
-                changes.concerns(change, plant.file, plant.text)
+                changes.concerns(change, plant.file, plant.text, self.root)
                 or plant.name in change.changed_plants
                 or any(_names(line, tests, inputs) for line in plant.seen_by)
+                or any(_of(line, harnesses) for line in plant.seen_by)
             )
 
-        return [plant for plant in plants.load_all() if concerned(plant)]
+        return [plant for plant in self.catalogue_now() if concerned(plant)]
 
     def catalogue(self) -> str:
         """Run them, and say of each that is no kill what it decided and who saw it."""
-        entries = self.entries()
-        decided = decisions.judge(entries, self.folder / "catalogue", self.jobs, self.stop)
-        for row in decided:
-            if row.verdict not in (Fate.KILLED, Fate.TIMED_OUT):
+        now = self.entries()
+        was = judges.catalogue_before(self.change, self.root)
+        again, _, _ = judges.rewritten(was, self.catalogue_now(), self.root)
+        entries = [*now, *again]
+        where = self.folder / "catalogue"
+        decided = decisions.judge(entries, where, self.jobs, self.stop, self.root)
+        for at, row in enumerate(decided):
+            # What has lost its witness by being rewritten asks for a person's word already.
+            spared = Fate.NOT_RUN if at >= len(now) else Fate.KILLED
+            if row.verdict not in (Fate.KILLED, Fate.TIMED_OUT, spared):
                 plant = row.plant
                 detail = f"rule: {plant.rule}\nseen by: " + "\n         ".join(plant.seen_by)
                 message = f"{plant.name}: {row.verdict}, {row.why}"
-                self.red("decision", message, plant.file, _line(plant), detail)
+                self.red("decision", message, plant.file, _line(plant, self.root), detail)
         killed = sum(row.verdict is Fate.KILLED for row in decided)
         late = sum(row.verdict is Fate.TIMED_OUT for row in decided)
         return f"{len(entries)} entries, {killed} killed, {late} timed out"
@@ -92,18 +153,19 @@ class Gate:
 
     def mutants(self) -> str:
         """The mutants of the changed functions."""
-        entries = ledger.load()
-        made = killed = late = 0
-        argued: list[str] = []
+        entries = self.ledger
+        made = killed = late = argued = 0
         timed_out: list[str] = []
         progress = Progress()
         for file, functions in sorted(self.change.functions.items()):
             if not functions or self.stop:
                 continue
-            asked = Asked(file, self.folder / Path(file).stem, self.jobs, functions)
+            self.unmutable(file, functions)
+            where = self.folder / "mutants" / file.replace("/", "-").removesuffix(".py")
+            asked = Asked(file, where, self.jobs, functions, unchanged=True, root=self.root)
             try:
                 judged = mutation.judge(asked, self.settings, self.stop, progress)
-            except mutation.NotClean as error:
+            except (mutation.NotClean, mutation.NothingRuns) as error:
                 self.red("tests", str(error), file)
                 continue
             finally:
@@ -122,17 +184,41 @@ class Gate:
                 mutant = result.mutant
                 message = f"{result.verdict}: {mutant.function}, {mutant.operator}"
                 self.red(rule, message, file, mutant.line, mutant.diff)
-            argued += [f"{entry}: {entry.argument}" for entry in settled.argued.values()]
+            argued += len(settled.argued)
+            for entry in dict.fromkeys(settled.argued.values()):
+                self.argument(entry)
             timed_out += [
                 f"{file}:{r.mutant.line} {r.mutant.before!r} to {r.mutant.after!r}"
                 for r in report.of(Fate.TIMED_OUT)
             ]
-        functions_known = {file: _functions(file) for file in {e.file for e in entries}}
-        for line in ledger.orphans(entries, functions_known):
-            self.red("ledger", line)
-        self.told.note("survivors argued equivalent", argued)
         self.told.note("mutants that never ended, twice", timed_out)
-        return f"{made} mutants, {killed} killed, {late} timed out, {len(argued)} argued"
+        return f"{made} mutants, {killed} killed, {late} timed out, {argued} argued"
+
+    def unmutable(self, file: str, functions: frozenset[str]) -> None:
+        """The changed functions of which nothing, or not all, can be mutated."""
+        from mutants import survey
+
+        source = (self.root / file).read_text(encoding="utf-8")
+        made = {mutant.function for mutant in survey.mutate(file, source, functions)[1]}
+        for name, function in code.functions(file, source).items():
+            if name not in functions or function.empty or (name in made and not function.inner):
+                continue
+            if not self.argued(Entry(file, f"def {name}", "", parts.plain(function.text), "")):
+                what = f"{', '.join(function.inner)} in it" if name in made else "it"
+                message = f"{name} changed, and no mutant can be made of {what}"
+                detail = f'{function.text}\nin the ledger: function = "def {name}"'
+                self.red("unmutable", message, file, function.line, detail)
+
+    def orphans(self) -> None:
+        """Entries of the ledger for code that is not there any more."""
+        known = {file: _functions(file, self.root) for file in {e.file for e in self.ledger}}
+        for line in ledger.orphans([e for e in self.ledger if " " not in e.function], known):
+            self.red("ledger", line)
+        for entry in self.ledger:
+            path = self.root / entry.file
+            source = path.read_text(encoding="utf-8") if path.is_file() else ""
+            if " " in entry.function and entry.after not in parts.plain(source):
+                self.red("ledger", f"stale: {entry.file} has no such code: {entry}")
 
     # -- the corpus and the fuzzer ----------------------------------------------------------
 
@@ -141,7 +227,7 @@ class Gate:
         log = self.folder / "replay.json"
         errors = self.folder / "replay.log"
         argv = [sys.executable, "-m", "ci", "replay", "--json"]
-        job = Job(argv, errors, REPLAY_LIMIT, answer=log)
+        job = Job(argv, errors, REPLAY_LIMIT, cwd=self.root, answer=log)
         run_all([job], 1, self.stop, 1)
         try:
             rows = json.loads(log.read_text(encoding="utf-8"))
@@ -165,7 +251,7 @@ class Gate:
 
     def fuzz(self) -> str:
         """A short campaign of the harnesses that reach the touched files."""
-        names = harnesses_that_reach(self.change.engine)
+        names = harnesses_that_reach(self.change.engine, self.root)
         seconds = int(self.settings.numbers["fuzz_seconds"])
         out = self.folder / "fuzz"
         argv = [sys.executable, "-m", "ci", "campaign", "--seconds", str(seconds)]
@@ -173,7 +259,7 @@ class Gate:
         for name in names:
             argv += ["--harness", name]
         log = self.folder / "fuzz.log"
-        job = Job(argv, log, seconds + FUZZ_LIMIT)
+        job = Job(argv, log, seconds + FUZZ_LIMIT, cwd=self.root)
         run_all([job], 1, self.stop, 1)
         if job.code == Exit.FOUND:
             said = _last(log, 1000).partition("\nfinding 1:")
@@ -184,6 +270,39 @@ class Gate:
             raise Untrusted(f"the campaign ended with {job.code}: {_last(log)}")
         return f"{seconds} s of {', '.join(names)}"
 
+    # -- another gate -------------------------------------------------------------------------
+
+    def before(self) -> str:
+        """The merge base's gate, on the change."""
+        tree = self.folder / "before" / "tree"
+        judges.tree(self.change, tree, self.root)
+        return self.other("the merge base's gate", tree.parent, tree)
+
+    def own(self) -> str:
+        """The change's own gate, alone."""
+        folder = self.folder / "own"
+        folder.mkdir(parents=True)
+        return self.other("the change's own gate", folder, self.root, "--alone")
+
+    def other(self, whose: str, folder: Path, tree: Path, *more: str) -> str:
+        """Run another gate; what it found and this one did not is found."""
+        job = judges.job(self.change, self.jobs, folder, tree, *more)
+        run_all([job], 1, self.stop, 1)
+        if self.stop:
+            return "interrupted"
+        try:
+            data = judges.found(job, folder)
+        except Untrusted as error:
+            raise Untrusted(f"{whose} {error}") from None
+        known = {(f.rule, f.message, f.file) for f in self.told.findings}
+        for row in data["findings"]:
+            if (row["rule"], row["message"], row["file"]) not in known:
+                self.told.findings.append(
+                    Finding(**{**row, "message": f"{whose}: {row['message']}"})
+                )
+        self.told.untrusted += [f"{whose}: {reason}" for reason in data["untrusted"]]
+        return f"{whose}: {len(data['findings'])} red, see {output.shown(folder / 'out')}"
+
 
 def _names(line: str, tests: set[str], inputs: set[str]) -> bool:
     """Whether a line of seen_by names one of the tests or inputs."""
@@ -193,19 +312,25 @@ def _names(line: str, tests: set[str], inputs: set[str]) -> bool:
     return words[0].partition("[")[0] in tests or any(t.startswith(words[0] + "::") for t in tests)
 
 
-def _line(plant: Plant) -> int:
+def _of(line: str, harnesses: set[str]) -> bool:
+    """Whether a line of seen_by is an oracle of one of the harnesses, or all of them share it."""
+    kind, *words = line.split(" ")
+    return kind == "oracle" and (words[0] in harnesses or bool(harnesses - set(HARNESSES)))
+
+
+def _line(plant: Plant, root: Path) -> int:
     """The line that a plant edits, or the first where its text is gone."""
     try:
-        source = (ROOT / plant.file).read_text(encoding="utf-8")
+        source = (root / plant.file).read_text(encoding="utf-8")
     except FileNotFoundError:
         return 1
     at = max(source.find(plant.text), 0)
     return source.count("\n", 0, at + len(plant.text) - len(plant.text.lstrip("\n"))) + 1
 
 
-def _functions(file: str) -> set[str]:
+def _functions(file: str, root: Path) -> set[str]:
     try:
-        source = (ROOT / file).read_text(encoding="utf-8")
+        source = (root / file).read_text(encoding="utf-8")
     except FileNotFoundError:
         return set()
     return changes.functions_of(file, source)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,13 @@ from typing import Any
 SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 RULES = {
+    "judge": "What judges the change was changed by it, and somebody has to say that it is right",
+    "outside": "The engine would be made of something that is none of its sources",
+    "unmutable": "Changed code that decides something, of which no mutant can be made",
+    "unseen": "Changed code that runs on import, which no test tells from what it was",
     "survivor": "A mutant of a changed function that no test kills and the ledger does not argue",
     "decision": "A decision of the catalogue whose bug nothing sees any more",
-    "lost": "A deleted test that alone saw a bug",
+    "lost": "A test that alone saw a bug, deleted or emptied",
     "ledger": "An argument of the ledger that does not hold",
     "crashed": "A mutant that crashed",
     "tests": "A test that fails with no mutant",
@@ -32,6 +37,8 @@ class Finding:
     detail: str = ""
     on_change: bool = False
     """Whether the line is one that the change touched."""
+    asks: bool = False
+    """Whether the word of a person who has read it is enough to make it none."""
 
 
 @dataclass
@@ -50,6 +57,8 @@ class Verdict:
 
     since: str
     base: str
+    first: list[str] = field(default_factory=list)
+    """What judges the change and is touched by it."""
     stages: list[Stage] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[tuple[str, list[str]]] = field(default_factory=list)
@@ -61,11 +70,31 @@ class Verdict:
         if lines:
             self.notes.append((head, lines))
 
+    @property
+    def word(self) -> str:
+        """What a person says who has read all that asks for it; it is of just these findings."""
+        asked = sorted(f"{f.rule}\0{f.message}\0{f.file}\0{f.detail}" for f in self.asking)
+        return sha256("\0\0".join(asked).encode(errors="surrogateescape")).hexdigest()[:12]
+
+    @property
+    def asking(self) -> list[Finding]:
+        """The findings that ask for a person's word."""
+        return [finding for finding in self.findings if finding.asks]
+
+    def accept(self, word: str) -> None:
+        """Make notes of what asks for a person's word, if this is the word for it."""
+        asking = self.asking
+        if asking and word == self.word:
+            self.note("accepted by who runs this", [f"{f.rule}: {f.message}" for f in asking])
+            self.findings = [finding for finding in self.findings if not finding.asks]
+
     def as_data(self) -> dict[str, Any]:
         """For a program."""
         return {
             "since": self.since,
             "base": self.base,
+            "first": self.first,
+            "word": self.word if self.asking else "",
             "stages": [vars(stage) for stage in self.stages],
             "findings": [vars(finding) for finding in self.findings],
             "notes": [{"head": head, "lines": lines} for head, lines in self.notes],
@@ -75,8 +104,9 @@ class Verdict:
 
 def text(verdict: Verdict) -> str:
     """For a terminal."""
-    parts = []
-    for finding in verdict.findings:
+    parts = [f"the change touches what judges it: {line}" for line in verdict.first]
+    parts += [_asks(verdict)] if verdict.asking else []
+    for finding in sorted(verdict.findings, key=lambda one: not one.asks):
         where = f"{finding.file}:{finding.line}: " if finding.file else ""
         mark = " (a changed line)" if finding.on_change else ""
         parts.append(f"RED {finding.rule}: {where}{finding.message}{mark}")
@@ -92,16 +122,28 @@ def text(verdict: Verdict) -> str:
     return "\n".join(parts)
 
 
+def _asks(verdict: Verdict) -> str:
+    return (
+        f"{len(verdict.asking)} findings ask for the word of somebody who has read them:"
+        f" --accept {verdict.word}"
+    )
+
+
 def markdown(verdict: Verdict) -> str:
     """For the summary page of a hosted run."""
     colour = "red" if verdict.findings else "not to be trusted" if verdict.untrusted else "green"
     parts = [f"## Gate since `{verdict.since}`: {colour}", ""]
+    if verdict.first:
+        parts += ["**The change touches what judges it:**", ""]
+        parts += [*(f"- `{line}`" for line in verdict.first), ""]
+    if verdict.asking:
+        parts += [_asks(verdict), ""]
     parts += ["| stage | did | red | time |", "| --- | --- | --- | --- |"]
     for stage in verdict.stages:
         parts.append(f"| {stage.name} | {_cell(stage.did)} | {stage.red} | {stage.seconds:.1f} s |")
     for reason in verdict.untrusted:
         parts += ["", f"**Not to be trusted:** {reason}"]
-    for finding in verdict.findings:
+    for finding in sorted(verdict.findings, key=lambda one: not one.asks):
         where = f" `{finding.file}:{finding.line}`" if finding.file else ""
         parts += ["", f"**{finding.rule}**{where}: {finding.message}"]
         if finding.detail:

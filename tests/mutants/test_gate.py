@@ -253,7 +253,7 @@ def test_deleted_tests_come_back_under_another_name(
     edit(repo, TEST, "\n\ndef test_table():\n" + '    assert TABLE["seven"] == 7\n', "")
     change = changes.since("main", repo)
     was = changes.before(change, TEST, repo)
-    monkeypatch.setattr(lost.changes, "before", lambda given, name: was)
+    monkeypatch.setattr(lost.changes, "before", lambda given, name, root: was)
     restored, nodes = lost.bring_back(change)
     aside = "tests/engine/test_tiny_before_this_change.py"
     assert restored == {aside: TESTS}
