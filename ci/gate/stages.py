@@ -309,13 +309,19 @@ def _names(line: str, tests: set[str], inputs: set[str]) -> bool:
     kind, *words = line.split(" ")
     if kind == "oracle":
         return f"{words[0]}/{words[2]}" in inputs
-    return words[0].partition("[")[0] in tests or any(t.startswith(words[0] + "::") for t in tests)
+    return kind == "test" and _is_one(words[0], tests)
+
+
+def _is_one(node: str, tests: set[str]) -> bool:
+    """Whether a node of pytest is one of the tests, or a file with one of them."""
+    return node.partition("[")[0] in tests or any(t.startswith(f"{node}::") for t in tests)
 
 
 def _of(line: str, harnesses: set[str]) -> bool:
-    """Whether a line of seen_by is an oracle of one of the harnesses, or all of them share it."""
+    """Whether a line of seen_by is an oracle of one of these harnesses, or one of them is a module
+    that harnesses share."""
     kind, *words = line.split(" ")
-    return kind == "oracle" and (words[0] in harnesses or bool(harnesses - set(HARNESSES)))
+    return kind != "test" and (words[0] in harnesses or bool(harnesses - set(HARNESSES)))
 
 
 def _line(plant: Plant, root: Path) -> int:
