@@ -18,9 +18,9 @@ from __future__ import annotations
 import binascii
 import hashlib
 import re
+import warnings
 from collections.abc import Sequence
 
-from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -30,6 +30,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from engine import certificates
+from engine.certificates import Certificate
 from engine.codepoints import CERTIFICATE
 from engine.refusals import Refusal, Refused
 
@@ -187,7 +189,8 @@ class Identities:
 
 def _judge(chain_pem: bytes, key_pem: bytes, names: Sequence[str], now_ms: int) -> Identity:
     """Everything that is asked of an identity, in the order in which it is asked."""
-    chain, leaf, not_after_ms = _chain(chain_pem)
+    chain, leaf = _chain(chain_pem)
+    not_after_ms = leaf.not_after * 1000
     served = _names(names)
     public_key = _leaf_key(leaf)
     key = _private_key(key_pem)
@@ -201,19 +204,18 @@ def _judge(chain_pem: bytes, key_pem: bytes, names: Sequence[str], now_ms: int) 
 # The chain.
 
 
-def _chain(pem: bytes) -> tuple[list[bytes], x509.Certificate, int]:
-    """The certificates of a PEM chain in DER, the leaf, and when the leaf ends.
+def _chain(pem: bytes) -> tuple[list[bytes], Certificate]:
+    """The certificates of a PEM chain in DER, and the leaf.
 
     Text between the blocks is skipped. A block that is no certificate is refused, a private key
     above all: a file that holds one is not a file to send.
     """
     chain = _pem_certificates(pem)
-    try:
-        certificates = [x509.load_der_x509_certificate(der) for der in chain]
-        not_after = certificates[0].not_valid_after_utc
-    except (ValueError, x509.InvalidVersion):
-        raise Refused(Refusal.SERVER_CHAIN) from None
-    return chain, certificates[0], int(not_after.timestamp()) * 1000
+    read = [certificates.read(der) for der in chain]
+    leaf = read[0]
+    if leaf is None or None in read:  # The parser raises nothing here: see `certificates`.
+        raise Refused(Refusal.SERVER_CHAIN)
+    return chain, leaf
 
 
 def _pem_certificates(pem: bytes) -> list[bytes]:
@@ -230,8 +232,8 @@ def _pem_certificates(pem: bytes) -> list[bytes]:
         text = b"".join(pem[begin.end() : end.start()].split())
         try:
             der = binascii.a2b_base64(text, strict_mode=True)
-        except binascii.Error:
-            raise Refused(Refusal.SERVER_CHAIN) from None
+        except ValueError:
+            der = b""  # It is no certificate.
         chain.append(der)
         # Three bytes of length and two of no extensions (RFC 8446 section 4.4.2).
         sent += len(der) + 5
@@ -282,12 +284,15 @@ def _name(name: str) -> bytes:
 # The keys.
 
 
-def _leaf_key(leaf: x509.Certificate) -> ec.EllipticCurvePublicKey:
-    """The leaf's public key, which must be P-256: what the parser does not know is not."""
+def _leaf_key(leaf: Certificate) -> ec.EllipticCurvePublicKey:
+    """The leaf's public key, which must be P-256: what the parser does not know is not.
+
+    It raises a dozen kinds for a key that it cannot read, and none of them leaves a call.
+    """
     try:
-        key = leaf.public_key()
-    except (ValueError, UnsupportedAlgorithm):
-        raise Refused(Refusal.SERVER_KEY_TYPE) from None
+        key = leaf.parsed.public_key()
+    except Exception:
+        key = None
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise Refused(Refusal.SERVER_KEY_TYPE)
     return key
@@ -306,13 +311,16 @@ def _private_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
         raise Refused(Refusal.SERVER_KEY_FORMAT)
     refusal = Refusal.SERVER_KEY_TYPE
     try:
-        key = load_pem_private_key(pem, None)
+        # What it warns of decides nothing, and a program may have made errors of warnings.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            key = load_pem_private_key(pem, None)
         if isinstance(key, ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1):
             return key
-    except (ValueError, TypeError):
-        refusal = Refusal.SERVER_KEY_FORMAT
     except UnsupportedAlgorithm:
         pass
+    except Exception:
+        refusal = Refusal.SERVER_KEY_FORMAT
     raise Refused(refusal)
 
 
