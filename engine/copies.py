@@ -69,7 +69,7 @@ def content_end(view: memoryview, start: int, end: int) -> int:
     At most 32,767 of them. As many comparisons whatever their number, because it is the peer who
     says how much padding there is; and no copy, because the bytes are plaintext.
     """
-    if end > start and view[end - 1]:
+    if view[end - 1]:
         return end
     # The length of the zeros, one binary digit after the other.
     for zeros in _ZERO_RUNS:

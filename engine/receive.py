@@ -62,6 +62,7 @@ _OUTER: Final[dict[int, frozenset[int]]] = {
     ESTABLISHED: _SEALED,
 }
 _RECORD: Final = struct.Struct(">BBxH").unpack_from  # a record's header, but the minor version
+_LENGTH: Final = struct.Struct(">H").unpack_from
 _RECEIVED_END: Final = RECEIVED + RECEIVED_CAP
 
 
@@ -123,13 +124,14 @@ def _fragments(area: Area, view: memoryview, taken: int) -> int:
     Each would pass `_judge` and `_on_handshake` as well. But a hello may come in sixteen thousand
     records of a byte, from somebody who has proved nothing yet, and here they cost a quarter.
     """
-    start = area.bytes[HANDSHAKE : HANDSHAKE + 4]
-    missing = 4 + (start[1] << 16 | start[2] << 8 | start[3]) - (area.handshake_end - HANDSHAKE)
-    last = len(view) - HEADER
-    while taken < last:
+    # Of the three bytes of the message's length the first is 0: it was judged.
+    (length,) = _LENGTH(area.bytes, HANDSHAKE + 2)
+    missing = HANDSHAKE + 4 + length - area.handshake_end
+    total = len(view)
+    while taken + HEADER < total:
         content_type, major, length = _RECORD(view, taken)
         end = taken + HEADER + length
-        if content_type != c.HANDSHAKE or major != 3 or not 0 < length < missing or end > len(view):
+        if content_type != c.HANDSHAKE or major != 3 or not 0 < length < missing or end > total:
             break
         _keep(area, view[taken + HEADER : end])
         missing -= length

@@ -141,6 +141,8 @@ def test_padding_costs_as_much_whatever_its_length() -> None:
     for zeros in (0, 1, 255, 256, 10_000, 16_384, 16_385):
         block = memoryview(FILLED + bytes(zeros))
         assert lines_run(partial(content_end, block, 0, len(block))) <= 4 * 15
+    # Most records have none.
+    assert lines_run(partial(content_end, memoryview(FILLED * 9), 0, 9)) == 2
 
 
 # -- the pool ---------------------------------------------------------------------------------

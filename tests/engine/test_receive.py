@@ -8,6 +8,8 @@ delivers and what it takes does not depend on where a segment, a record or a mes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
 
 import pytest
 
@@ -278,6 +280,16 @@ def test_a_hello_in_records_of_a_byte_costs_a_few_lines_each() -> None:
     once = lines_run(lambda: whole.engine.feed(0, hello))
     assert lines_run(lambda: pair.engine.feed(0, wire)) - once < 16 * len(hello)
     assert pair.take() == whole.take()
+
+
+@pytest.mark.parametrize("last", [1, 2, 300, 378])
+def test_every_part_behind_the_first_is_cheap(last: int) -> None:
+    """The last of those that are fed too, and one that leaves a byte of the message."""
+    message = b"\x01\x00\x01\x8c" + bytes(396)
+    wire = rewrapped(b"\x16\x03\x01\x01\x90" + message, [20, 1, last])
+    ends = HEADER + 20, 2 * HEADER + 21, 3 * HEADER + 21 + last
+    ran = [lines_run(partial(Pair(engine()).engine.feed, 0, wire[:end])) for end in ends]
+    assert all(more - fewer < 16 for fewer, more in pairwise(ran)), ran
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3])
