@@ -43,7 +43,7 @@ from .injection_scenarios import SCENARIOS, Nature, Scenario
 from .injection_stage import NEIGHBOUR, SLOT, SLOTS, STORY, Call, Peer, Stage, honest
 from .injector import KINDS, Injector, Kind
 from .oracles import Broken
-from .whitebox import areas_in_use, handshaking, keys_are_zero, settings, stray, wiped
+from .whitebox import HeldMaps, areas_in_use, handshaking, keys_are_zero, settings, stray
 
 ORACLES = (
     "escapes",
@@ -175,6 +175,7 @@ class _Trial:
         self.honest = found
         self.violations: list[Violation] = []
         self.references = _references(call)
+        self.maps = HeldMaps(stage.engine)
 
     def note(self, oracle: str, detail: str) -> None:
         self.violations.append(Violation(oracle, detail))
@@ -331,15 +332,17 @@ class _Trial:
 
     def close(self) -> None:
         """Everything is wiped, whatever was broken before and whoever has a view."""
-        with self.noting("close"), wiped(self.engine):
+        with self.noting("close"):
             try:
                 self.engine.close()
             except ValueError:
                 # Then it is closed, and every call says so.
                 if _is_open(self.engine):
                     raise
-        if _is_open(self.engine):
-            self.note("close", "the engine is still open")
+            self.maps.check_wiped()
+            self.maps.release()
+            if _is_open(self.engine):
+                self.note("close", "the engine is still open")
 
 
 def _references(call: Call) -> list[int]:

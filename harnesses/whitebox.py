@@ -50,15 +50,31 @@ def check_zero(engine: Engine) -> None:
             raise Broken("drop", f"every slot is free and a byte of a {name} is not zero")
 
 
+class HeldMaps:
+    """Views of an engine's maps, which keep them mapped when it is closed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._views = [(name, view[:]) for name, view in _maps(engine)]
+
+    def check_wiped(self) -> None:
+        """`drop`: the engine is closed, and every byte is zero."""
+        for name, view in self._views:
+            if not _is_zero(view):
+                raise Broken("drop", f"the engine is closed and a byte of a {name} is not zero")
+
+    def release(self) -> None:
+        """Let the maps go."""
+        for _, view in self._views:
+            view.release()
+
+
 @contextmanager
 def wiped(engine: Engine) -> Iterator[None]:
-    """`drop`, around `close`: the maps, which views held here keep mapped, are zero after it."""
-    held = [(name, view[:]) for name, view in _maps(engine)]
+    """`drop`, around `close`."""
+    held = HeldMaps(engine)
     yield
-    for name, view in held:
-        if not _is_zero(view):
-            raise Broken("drop", f"the engine is closed and a byte of a {name} is not zero")
-        view.release()
+    held.check_wiped()
+    held.release()
 
 
 def core_of(engine: Engine, slot: int) -> bytes:
