@@ -8,7 +8,6 @@ the moment it is made, once a signature, as the harnesses' are, and triage sorts
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import random
 import secrets
@@ -151,7 +150,6 @@ def work(task: Task) -> Tally:
             tally.kinds[task.kind] += 1
             tally.scenarios.add(scenario.name)
             _keep(task, place, verdict, tally)
-    gc.collect()
     return tally
 
 

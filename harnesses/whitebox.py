@@ -120,17 +120,21 @@ def keys_are_zero(engine: Engine, slot: int) -> bool:
 
 
 def settings(engine: Engine) -> tuple[object, ...]:
-    """What the configuration calls set, as far as it can be compared."""
+    """What the configuration calls set, one item a setting."""
     server = engine._server
     ring, clients = server.resumption.ring, server.clients
     key = ring.current()
-    names = [identity.names for identity, _ in (server.identities.find(None),)]
+    default, _ = server.identities.find(None)
     return (
-        (len(server.identities), names, server.identities.find(None)[0].fingerprint),
+        (len(server.identities), default.names, default.fingerprint),
         server.policy.alpn,
-        (server.resumption.count, ring.lifetime_ms, ring.now_ms, ring.open_keys()),
-        None if key is None else key.name,
-        (clients.generation, clients.mode, clients.clock_ms, len(clients.store or ())),
+        server.resumption.count,
+        ring.lifetime_ms,
+        ring.now_ms,
+        (ring.open_keys(), None if key is None else key.name),
+        (clients.generation, len(clients.store or ())),
+        clients.mode,
+        clients.clock_ms,
         engine._pool.may_rest,
     )
 
