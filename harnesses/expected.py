@@ -247,11 +247,13 @@ EXPECTED = (
         "the types it knows.",
     ),
     _row(
-        "shares",
+        "shares-and-binders",
         {"tls-server-illegal-parameter"},
         ACCEPTED,
-        "SPEC 1.2: shares of our groups are judged whether one of them is taken or not. OpenSSL "
-        "reads no further than the share that it takes.",
+        "SPEC 1.2: shares of our groups are judged whether one of them is taken or not, and there "
+        "are as many binders as identities whether a ticket is taken or not (RFC 8446 4.2.11). "
+        "OpenSSL reads no further than the share that it takes, and no binder of a ticket that it "
+        "does not.",
     ),
     _row(
         "retry-share",
