@@ -80,6 +80,8 @@ class Run:
     measured: dict[str, Measured] = field(default_factory=dict)
     oracles: list[tuple[str, str]] = field(default_factory=list)
     """Which harness has which oracle, as the planted faults name them."""
+    late: dict[str, int] = field(default_factory=dict)
+    """How many of a shard's time-outs were the machine's and not the input's."""
     untrusted: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     curve: list[dict[str, Any]] = field(default_factory=list)
@@ -115,6 +117,9 @@ def conduct(options: Options, output: Output, progress: Progress, stop: Stop) ->
     if stop:
         progress.say("interrupted: keeping what there is; once more leaves out the merge")
     _merge(run, progress, stop)
+    for shard in run.phase.shards:
+        if libfuzzer.TIMEOUT in shard.ends:
+            run.late[shard.task.name] = len(findings.late(shard.task.harness, shard.artifacts))
     # After the merge, which runs every input again and saves a finding like a shard.
     for harness in options.harnesses:
         pairs = [(s.artifacts, s.log) for s in run.phase.of(harness) if s.artifacts.is_dir()]
@@ -256,8 +261,16 @@ def _judge(run: Run) -> None:
                 f"{m.harness}: every input was kept instead of the merge: {m.kept_all}"
             )
     for shard in run.phase.shards:
+        late = run.late.get(shard.task.name, 0)
+        if late:
+            run.notes.append(
+                f"{shard.task.name}: {late} inputs took over {libfuzzer.INPUT_SECONDS} s on a busy "
+                "machine, and less of processor time when they were run again"
+            )
         for code in shard.ends:
-            if code in libfuzzer.KINDS and any(
+            if code == libfuzzer.TIMEOUT and late:
+                late -= 1
+            elif code in libfuzzer.KINDS and any(
                 f.harness == shard.task.harness for f in run.findings
             ):
                 what = libfuzzer.KINDS[code]

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ci.output import shown
+from triage.prober import ProbeError, Prober
 
 FRAMES = 3
 # What libFuzzer calls an input that ended the process. A slow unit ended nothing.
@@ -44,6 +45,25 @@ def collect(folder: Path, harness: str, artifacts: list[tuple[Path, Path]]) -> l
     for where, log in artifacts:
         _adopt(folder, harness, where, log)
     return [_read(report, harness) for report in sorted(folder.glob("*.json"))]
+
+
+def late(harness: str, artifacts: Path) -> list[str]:
+    """Take away the time-outs that are the machine's and not the input's; their names.
+
+    libFuzzer counts time on the wall. What ends in peace, within as much processor time, was kept
+    waiting by other work.
+    """
+    taken = []
+    for artifact in sorted(artifacts.glob("timeout-*")):
+        with Prober(harness) as prober:
+            try:
+                ended = prober.ask(artifact.read_bytes()).ended
+            except ProbeError:
+                continue
+        if ended == "done":
+            artifact.rename(artifact.with_name(f"late-{artifact.name}"))
+            taken.append(artifact.name)
+    return taken
 
 
 def _read(report: Path, harness: str) -> Finding:

@@ -10,6 +10,7 @@ silent    ends by itself after a moment, with a code that says nothing
 deaf      fuzzes and ignores every polite signal
 parent    fuzzes and has a child of its own, whose process id is in the log
 emptied   fuzzes, but its merge ends well and gives nothing
+stopped   fuzzes, and an input takes longer than the wall clock allows
 late      fuzzes, after a second with its seeds
 busy      works without an end before it has read its seeds
 untidy    fuzzes, and leaves a file where it stands
@@ -76,6 +77,9 @@ def fuzz(behaviour: str, output: Path, options: dict[str, str]) -> None:
             say("==1== ERROR: libFuzzer: deadly signal")
             say(f"artifact_prefix='x'; Test unit written to {path}")
             end(count, 77)
+        if behaviour == "stopped" and count == 3000:
+            Path(options["-artifact_prefix"] + "timeout-0123").write_bytes(b"slow")
+            end(count, 70)
         if behaviour in ("silent", "traceless") and count == 3000:
             os._exit(3 if behaviour == "silent" else 77)
     end(count, 0)

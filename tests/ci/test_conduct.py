@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,6 +94,31 @@ def test_a_crash_is_found_once_and_the_run_goes_on(tmp_path):
     assert Path(finding["input"]).read_bytes() == b"bad"
     (shard,) = data["harnesses"]["crash"]["shards"]
     assert shard["starts"] > 1 and any("ended with a crash" in note for note in data["notes"])
+
+
+@pytest.mark.parametrize("ended, code", [("done", 0), ("timeout", 1), ("crash", 1)])
+def test_a_time_out_on_the_wall_is_a_finding_only_if_it_is_one_in_processor_time(
+    tmp_path, monkeypatch, ended, code
+):
+    class Prober:
+        def __init__(self, harness):
+            assert harness == "stopped"
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exc):
+            pass
+
+        def ask(self, data):
+            assert data == b"slow"
+            return SimpleNamespace(ended=ended)
+
+    monkeypatch.setattr("ci.findings.Prober", Prober)
+    data, text, _ = go(tmp_path, ["stopped"], 1.0)
+    assert data["exit"] == code and len(data["findings"]) == code
+    assert data["harnesses"]["stopped"]["shards"][0]["ends"].count(70) == 1
+    assert ("on a busy machine" in text) is (code == 0)
 
 
 @pytest.mark.parametrize("behaviour, code", [("silent", 3), ("traceless", 77)])
