@@ -376,6 +376,7 @@ def as_data(run: Run) -> dict[str, Any]:
             ],
         }
     total = run.total
+    own = {oracle for harness, oracle in run.oracles if harness in run.options.harnesses}
     every: Counter[str] = Counter()
     for counts in looked.values():
         every.update(counts)
@@ -395,7 +396,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "refusals": possible.coverage(m.refusals for m in run.measured.values())
         if run.measured
         else {},
-        "oracles": dict(every),
+        "oracles": {name: n for name, n in every.items() if n or name in own},
         "canaries": [
             {"harness": c.harness, "plant": c.plant.name if c.plant else "", "found": c.found}
             for c in run.canaries
