@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ci import endings
 from ci.exits import Exit, UsageError
+from servers import signals
 
 
 @dataclass(frozen=True)
@@ -185,6 +186,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Nothing else gets out: whatever breaks is one line and a code (`ci.endings`).
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["serve"]:
+        signals.hold()
     return endings.guard(lambda: _run(words), words)
 
 
