@@ -20,12 +20,14 @@ from servers.addresses import address_text
 from servers.clock import SystemClock
 from servers.echo import Echo
 from servers.files import ServerFiles, Unusable
+from servers.lines import Lines
 from servers.log import Log
 from servers.loop import Loop
 from servers.settings import Settings
 from servers.signals import Signals
 from servers.transfer import Application
 
+STDOUT, STDERR = 1, 2
 CLEAN, USAGE = 0, 2
 """The exit codes of this command (docs/exit-codes.md)."""
 
@@ -153,23 +155,14 @@ def run(args: argparse.Namespace) -> int:
     except Unusable as unusable:
         print(f"residue serve: {unusable}", file=sys.stderr)
         return USAGE
-    _let_go_of_output()
     return CLEAN
-
-
-def _let_go_of_output() -> None:
-    """A log whose reader went away was no reason to stop, and is none to exit with another code."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _serve(args: argparse.Namespace) -> None:
     settings = _settings(args)
     _allow_descriptors(settings.connections)
     clock = SystemClock()
-    log = Log(sys.stdout, sys.stderr)
+    log = Log(Lines(STDOUT), Lines(STDERR))
     files = _files(args)
     engine = _engine(settings)
     try:
@@ -195,6 +188,7 @@ def _serve(args: argparse.Namespace) -> None:
             for listener in listeners:
                 log.listening(address_text(listener.getsockname()))
             loop.run()
+            log.finish(clock)
     finally:
         engine.close()
 

@@ -17,9 +17,10 @@ from collections.abc import Iterator
 
 from servers.addresses import Peer
 
-FREE, QUEUED, HANDSHAKE, OPEN, CLOSING, DRAINING = range(6)
-STAGES = 6
-"""Free; accepted and unread; in its handshake; established; saying its last; being drained."""
+FREE, SILENT, QUEUED, HANDSHAKE, OPEN, CLOSING, DRAINING = range(7)
+STAGES = 7
+"""Free; accepted, and no byte came; waiting for a handshake place; in its handshake; established;
+saying its last; being drained."""
 
 NONE = -1
 """No connection, where a slot is answered."""
@@ -51,7 +52,8 @@ class Connections:
         self._peer_low = self._words(6)
         self.fd = self._halves(0)
         self.stage = self._halves(1)
-        self.watch = self._halves(2)
+        # A mask of epoll uses all 32 bits.
+        self.watch = self._halves(2).cast("B").cast("I")
         self._peer_port = self._halves(3)
         # Links hold a slot plus one, so that a map that was never written is a table of no links.
         # Free places are linked by the first of them.
@@ -87,7 +89,10 @@ class Connections:
         return sum(self.count)
 
     def add(self, fd: int, peer: Peer, now: int, deadline: int) -> int:
-        """A new connection, queued. The caller has asked `full`."""
+        """A new connection, silent so far. The caller has asked `full`."""
+        # First what may fail: without memory there is no connection, and not half of one.
+        if fd >= len(self._slots):
+            self._slots.extend([NONE] * (fd + 1 - len(self._slots)))
         if self._free:
             slot = self._free - 1
             self._free = self._next[slot]
@@ -101,11 +106,9 @@ class Connections:
         self._peer_high[slot], self._peer_low[slot], self._peer_port[slot] = peer
         self.fd[slot] = fd
         self.watch[slot] = 0
-        if fd >= len(self._slots):
-            self._slots.extend([NONE] * (fd + 1 - len(self._slots)))
         self._slots[fd] = slot
         self.deadline[slot] = deadline
-        self._append(slot, QUEUED)
+        self._append(slot, SILENT)
         return slot
 
     def remove(self, slot: int, *, reusable: bool = True) -> None:

@@ -1,17 +1,25 @@
-"""The server's log: one line each, on standard output, flushed, keys always in the same order.
+"""The server's log: one line each, on standard output, keys always in the same order.
+
+A log that nobody reads must not stop the server: lines without room wait, some are dropped, and
+standard error says how many (`servers.lines`).
 
 Whatever a peer gave is escaped before it is written: a name with a line feed in it must not become
 a line of its own (log injection), nor a control sequence reach the terminal of who reads it.
 """
 
 import contextlib
+import time
 from collections.abc import Iterator
-from typing import TextIO
 
 from engine.codepoints import GROUP_NAMES, SUITE_NAMES
+from servers.clock import Clock
+from servers.lines import Lines
 
 TOGETHER = 512
 """Lines kept at most before they are written, so that a million take no more memory than these."""
+
+FINISH_MS = 200
+"""How long the end of a server waits for who reads the log."""
 
 
 def escape(value: bytes | None) -> str:
@@ -31,7 +39,7 @@ def yes(value: bool) -> str:
 class Log:
     """Writes the lines. What goes wrong with the server itself goes to the second stream."""
 
-    def __init__(self, lines: TextIO, faults: TextIO) -> None:
+    def __init__(self, lines: Lines, faults: Lines) -> None:
         self._lines = lines
         self._faults = faults
         self._kept: list[str] | None = None
@@ -46,6 +54,29 @@ class Log:
         finally:
             self._write_kept()
             self._kept = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether lines wait for room: `flush` is to be called again."""
+        return self._lines.behind or self._faults.behind
+
+    def flush(self) -> None:
+        """Write what there is room for, and say how much was dropped once that can be said."""
+        for stream in (self._lines, self._faults):
+            stream.flush()
+        for stream, which in ((self._lines, "the log"), (self._faults, "standard error")):
+            if stream.dropped and not stream.behind and not self._faults.behind:
+                self.warn(f"{stream.dropped} lines of {which} were dropped: nobody read it")
+                stream.dropped = 0
+
+    def finish(self, clock: Clock) -> None:
+        """The server ends: write what is left, for a moment at most."""
+        by = clock.monotonic_ms() + FINISH_MS
+        while self.behind and clock.monotonic_ms() < by:
+            time.sleep(0.01)
+            self.flush()
+        self._lines.give_up()
+        self.flush()
 
     def listening(self, address: str) -> None:
         self._line(f"listening {address}")
@@ -87,7 +118,7 @@ class Log:
 
     def warn(self, text: str) -> None:
         """Something an operator should know, on standard error: not a line of the log."""
-        self._write(self._faults, f"residue serve: {text}\n")
+        self._faults.write(f"residue serve: {text}\n")
 
     def fault(self, where: str, error: BaseException) -> None:
         """A defect of ours: its kind and place. Never its values, which may be a peer's bytes."""
@@ -101,7 +132,7 @@ class Log:
 
     def _line(self, text: str) -> None:
         if self._kept is None:
-            self._write(self._lines, text + "\n")
+            self._lines.write(text + "\n")
             return
         self._kept.append(text + "\n")
         if len(self._kept) == TOGETHER:
@@ -109,11 +140,5 @@ class Log:
 
     def _write_kept(self) -> None:
         if self._kept:
-            self._write(self._lines, "".join(self._kept))
+            self._lines.write("".join(self._kept))
             self._kept.clear()
-
-    def _write(self, stream: TextIO, text: str) -> None:
-        # A reader of the log that went away must not take the server with it.
-        with contextlib.suppress(OSError, ValueError):
-            stream.write(text)
-            stream.flush()

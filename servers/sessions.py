@@ -17,7 +17,7 @@ from engine.layout import ROOM_LEN
 from servers import sockets
 from servers.addresses import peer_text
 from servers.clock import Clock
-from servers.connections import CLOSING, DRAINING, HANDSHAKE, OPEN, QUEUED, Connections
+from servers.connections import CLOSING, DRAINING, HANDSHAKE, OPEN, QUEUED, SILENT, Connections
 from servers.log import Log
 from servers.names import name_text
 from servers.settings import Settings
@@ -26,7 +26,16 @@ from servers.transfer import Transfer, Wants
 LINGER_MS = 1000
 """How long a connection may take to say its last, and then to be drained."""
 
-_WATCHES = {Wants.READ: select.EPOLLIN, Wants.WRITE: select.EPOLLOUT, Wants.AREA: 0}
+_WATCHES = {
+    Wants.READ: select.EPOLLIN,
+    # Half a record stays unread, so its descriptor stays readable: told of what is new only, and of
+    # the end, after which nothing is.
+    Wants.REST: select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET,
+    Wants.WRITE: select.EPOLLOUT,
+    Wants.AREA: 0,
+}
+_ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+_STAGES = (SILENT, QUEUED, HANDSHAKE, OPEN, CLOSING, DRAINING)
 
 
 class Sessions:
@@ -66,55 +75,60 @@ class Sessions:
         """Start the handshake of a queued connection. False when no area is free: it stays."""
         try:
             self._engine.serve(slot, self._clock.unix_ms())
+            self._table.served[slot] = now
+            self._table.move(slot, HANDSHAKE, now + self._settings.handshake_timeout)
+            self.watch(slot, select.EPOLLIN)
         except Refused as refused:
             if refused.refusal == "tls-pool":
                 return False
             self.end(slot, refused.refusal.tag, now)
-            return True
         except Exception as error:
-            self._fault(slot, error, now)
-            return True
-        self._table.served[slot] = now
-        self._table.move(slot, HANDSHAKE, now + self._settings.handshake_timeout)
-        self._watch(slot, select.EPOLLIN)
+            self.fault(slot, error, now)
         return True
+
+    def area_free(self) -> bool:
+        """Whether a connection that has no area could have one."""
+        return self._engine.areas_free() > 0
 
     # Work.
 
-    def ready(self, slot: int, now: int) -> None:
+    def ready(self, slot: int, events: int, now: int) -> None:
         """The descriptor is ready for what the connection waits for, or is in error."""
         table = self._table
         stage, fd = table.stage[slot], table.fd[slot]
         try:
             if stage in (OPEN, HANDSHAKE):
                 before = table.received[slot]
-                writing = table.watch[slot] == select.EPOLLOUT
-                wants = (self._transfer.resume if writing else self._transfer.read)(slot, fd)
+                if table.watch[slot] == select.EPOLLOUT:
+                    wants = self._transfer.resume(slot, fd)
+                else:
+                    wants = self._transfer.read(slot, fd, ended=bool(events & _ENDED))
                 self._settle(slot, wants, before, now)
             elif stage == CLOSING:
                 self._say(slot, now)
             elif stage == DRAINING and not self._transfer.discard(fd):
                 self._close(slot)
         except Exception as error:
-            self._fault(slot, error, now)
+            self.fault(slot, error, now)
 
     def retry(self, now: int) -> None:
-        """Areas may have come free: go on with those that wait for one, oldest first."""
-        while self.waiting and self._engine.areas_free() and self._retry_each(now):
-            pass
+        """Areas may have come free: go on with those that wait for one, oldest first.
 
-    def _retry_each(self, now: int) -> bool:
-        """Whether one of them got on, which may have freed an area for another."""
-        before = len(self.waiting)
-        for slot in list(self.waiting):
-            if not self._engine.areas_free():
-                break
-            del self.waiting[slot]
+        As many are asked as get on, and the others not at all: with thousands of them, a look at
+        each for every area that comes free would be all that the server does.
+        """
+        for _ in range(len(self.waiting)):
+            if not self.may_retry():
+                return
+            slot, _ = self.waiting.popitem(last=False)
             try:
                 self._retry(slot, now)
             except Exception as error:
-                self._fault(slot, error, now)
-        return len(self.waiting) < before
+                self.fault(slot, error, now)
+
+    def may_retry(self) -> bool:
+        """Whether a connection waits for an area, and there is one."""
+        return bool(self.waiting) and self.area_free()
 
     def _retry(self, slot: int, now: int) -> None:
         fd, received = self._table.fd[slot], self._table.received[slot]
@@ -130,10 +144,9 @@ class Sessions:
     def expire(self, now: int) -> None:
         """End the connections whose deadline has passed."""
         table = self._table
-        while (slot := table.due(QUEUED, now)) >= 0:
-            self.end(slot, "handshake-timeout", now)
-        while (slot := table.due(HANDSHAKE, now)) >= 0:
-            self.end(slot, "handshake-timeout", now)
+        for stage in (SILENT, QUEUED, HANDSHAKE):
+            while (slot := table.due(stage, now)) >= 0:
+                self.end(slot, "handshake-timeout", now)
         while self.holding and next(iter(self.holding.values())) <= now:
             self.conclude(next(iter(self.holding)), "record-timeout", now)
         while (slot := table.due(OPEN, now)) >= 0:
@@ -143,11 +156,12 @@ class Sessions:
         while (slot := table.due(DRAINING, now)) >= 0:
             self._close(slot)
 
-    def next_deadline(self) -> int | None:
-        """When `expire` has something to do."""
+    def next_deadline(self, now: int) -> int | None:
+        """When `expire` or `retry` has something to do."""
+        if self.may_retry():
+            return now
         table = self._table
-        firsts = [table.first(stage) for stage in (QUEUED, HANDSHAKE, OPEN, CLOSING, DRAINING)]
-        times = [table.deadline[slot] for slot in firsts if slot >= 0]
+        times = [table.deadline[slot] for stage in _STAGES if (slot := table.first(stage)) >= 0]
         if self.holding:
             times.append(next(iter(self.holding.values())))
         return min(times, default=None)
@@ -155,21 +169,22 @@ class Sessions:
     def _settle(self, slot: int, wants: Wants, before: int, now: int) -> None:
         """After bytes moved: what the connection is now, and what it waits for."""
         table = self._table
+        progress = table.received[slot] > before
         if table.stage[slot] == HANDSHAKE:
             if self._is_established(slot, wants):
                 self._log_established(slot, now)
                 table.move(slot, OPEN, now + self._settings.idle)
-        else:
+        elif progress or wants is not Wants.REST:
             table.move(slot, OPEN, now + self._settings.idle)
         if wants not in _WATCHES:
             self._ended(slot, wants, now)
             return
         self._wait(slot, wants)
         if table.stage[slot] == OPEN:
-            self._time_area(slot, table.received[slot] > before, now)
+            self._time_area(slot, progress, now)
 
     def _wait(self, slot: int, wants: Wants) -> None:
-        self._watch(slot, _WATCHES[wants])
+        self.watch(slot, _WATCHES[wants])
         if wants is Wants.AREA:
             self.waiting[slot] = None
 
@@ -181,17 +196,18 @@ class Sessions:
         return self._engine.event(slot) in (Event.ESTABLISHED, Event.CLOSED)
 
     def _time_area(self, slot: int, progress: bool, now: int) -> None:
-        """Bound how long an area is held for one record.
+        """Bound how long an area is held in one go, and how long an answer waits to be read.
 
-        Half a record, or an answer that is not read, holds an area and nobody else can have it. A
-        record that became whole begins a new time, or a long upload would be cut off; bytes that
-        complete none do not, so a byte now and then keeps no area. A verified client with a large
-        certificate has its area for as long as it is connected, records or none.
+        Bytes that complete no record put nothing back, so a byte now and then keeps no area. A
+        record that became whole begins a new time, or a long upload would be cut off; but not where
+        others may have to wait for the area. There only whole records are read, so that who still
+        holds one after each of them holds it on purpose (half a message behind every record), and
+        would for ever. A verified client with a large certificate has its area for as long as it is
+        connected, records or none.
         """
-        holds = slot in self._transfer.held or (
-            slot not in self._large and self._engine.holds_area(slot)
-        )
-        if progress or not holds:
+        area = slot not in self._large and self._engine.holds_area(slot)
+        holds = area or slot in self._transfer.held
+        if not holds or (progress and not (area and self._settings.sparing)):
             self.holding.pop(slot, None)
         if holds and slot not in self.holding:
             self.holding[slot] = now + self._settings.handshake_timeout
@@ -233,7 +249,7 @@ class Sessions:
         try:
             self._say(slot, now)
         except Exception as error:
-            self._fault(slot, error, now)
+            self.fault(slot, error, now)
 
     def _say(self, slot: int, now: int) -> None:
         table = self._table
@@ -248,7 +264,7 @@ class Sessions:
             table.move(slot, DRAINING, now + self.linger)
             sockets.shut_write(table.fd[slot])
             if self._transfer.discard(table.fd[slot]):
-                self._watch(slot, select.EPOLLIN)
+                self.watch(slot, select.EPOLLIN)
             else:
                 self._close(slot)
 
@@ -278,14 +294,16 @@ class Sessions:
         sockets.close(self._table.fd[slot])
         self._table.remove(slot, reusable=slot not in self._broken)
 
-    def _fault(self, slot: int, error: Exception, now: int) -> None:
+    def fault(self, slot: int, error: Exception, now: int) -> None:
         self._log.fault(f"conn {self._table.number[slot]}", error)
         self._reasons[slot] = "error"
         self.end(slot, "error", now)
 
     # Odds and ends.
 
-    def _watch(self, slot: int, mask: int) -> None:
+    def watch(self, slot: int, mask: int) -> None:
+        """What to be told of a connection's descriptor. Raises OSError: memory for it is bounded
+        (epoll_ctl(2))."""
         table = self._table
         before, fd = table.watch[slot], table.fd[slot]
         if mask == before:

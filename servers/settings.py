@@ -20,6 +20,11 @@ class Settings:
     areas: int = 256
 
     @property
+    def sparing(self) -> bool:
+        """Whether a connection may have to wait for an area."""
+        return self.areas < self.connections
+
+    @property
     def handshakes_at_once(self) -> int:
         """How many handshakes run: at most half the areas, so that traffic always has some."""
         return min(self.handshakes, self.areas // 2)

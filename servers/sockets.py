@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+from collections.abc import Iterator
 
 BACKLOG = 4096
 PORT_TRIES = 16
@@ -57,16 +58,27 @@ def _listen(address: str, port: int, *, only_v6: bool) -> socket.socket:
     return listener
 
 
-def shut_write(fd: int) -> None:
-    """Send the peer our end of the stream (FIN), and go on reading."""
-    # A socket object for the one call that has no form for a descriptor; it lets go at once. The
-    # bare type, because the usual one asks the kernel what kind of socket it was given.
+@contextlib.contextmanager
+def _socket(fd: int) -> Iterator[socket.SocketType]:
+    """A socket object for a call that has no form for a descriptor; it lets go afterwards."""
+    # The bare type, because the usual one asks the kernel what kind of socket it was given.
     handle = socket.SocketType(socket.AF_INET, socket.SOCK_STREAM, 0, fd)
     try:
-        with contextlib.suppress(OSError):
-            handle.shutdown(socket.SHUT_WR)
+        yield handle
     finally:
         handle.detach()
+
+
+def peek(fd: int, into: memoryview) -> int:
+    """How many bytes a read would give, and a copy of them; 0 is the end. Raises OSError."""
+    with _socket(fd) as handle:
+        return handle.recv_into(into, 0, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+
+
+def shut_write(fd: int) -> None:
+    """Send the peer our end of the stream (FIN), and go on reading."""
+    with contextlib.suppress(OSError), _socket(fd) as handle:
+        handle.shutdown(socket.SHUT_WR)
 
 
 def close(fd: int) -> None:

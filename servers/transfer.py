@@ -8,7 +8,10 @@ that stops).
 
 And a descriptor is read only when the engine could have an area for what comes. With fewer areas
 than connections, what cannot be worked on stays in the kernel's buffer, which is bounded, instead
-of in ours, one piece for each of a hundred thousand connections.
+of in ours, one piece for each of a hundred thousand connections. There a record is read when all of
+it has come, and never in part: half a record would hold an area for as long as its sender likes
+(slowloris), and an honest upload, which stops in the middle of a record at nearly every read, would
+hold one from its first byte to its last.
 
 Bytes that had to stop half-way are kept in `held`, an object for a stalled connection and for none
 that idles.
@@ -20,12 +23,21 @@ from enum import Enum
 from typing import Protocol
 
 from engine import END, FAILED, WOULD_BLOCK, Engine, Event
+from engine.codepoints import ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE
+from servers import sockets
 
 READ_SIZE = 32768
+HEADER = 5
+MAX_FRAGMENT = 2**14 + 256
+"""A record's header and its largest fragment (RFC 8446 section 5.2)."""
+
 PLAIN_SIZE = 16384
 OUT_SIZE = 32768
 DISCARD_READS = 8
 
+# As much plaintext as the engine has room for, so that nothing of it waits there for the peer.
+_PEEK = HEADER + MAX_FRAGMENT
+_TYPES = frozenset((CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA))
 _NOTHING = memoryview(b"")
 _ZEROS = bytes(PLAIN_SIZE)
 
@@ -46,11 +58,30 @@ class Wants(Enum):
     """What a connection waits for, or how it ended."""
 
     READ = "bytes from the peer"
+    REST = "the rest of a record, of which nothing was read"
     WRITE = "room to write to the peer"
     AREA = "an area of the engine"
     FINISHED = "nothing: the peer said close_notify and has all its answers"
     FAILED = "nothing: the engine refused"
     LOST = "nothing: the transport is gone"
+
+
+def whole_records(data: memoryview) -> int:
+    """How many bytes at the start of a stream are records that are all there.
+
+    What no record can begin with counts as whole, since there is nothing to wait for: the engine is
+    to refuse it.
+    """
+    end, have = 0, len(data)
+    while have - end >= HEADER:
+        kind, major, _, high, low = data[end : end + HEADER]
+        length = high << 8 | low
+        if kind not in _TYPES or major != 3 or length > MAX_FRAGMENT:
+            return have
+        if end + HEADER + length > have:
+            break
+        end += HEADER + length
+    return end
 
 
 @dataclass(slots=True)
@@ -65,8 +96,11 @@ class Held:
 class Transfer:
     """Moves bytes for all connections, with one set of buffers."""
 
-    def __init__(self, engine: Engine, application: Application, received: memoryview) -> None:
+    def __init__(
+        self, engine: Engine, application: Application, received: memoryview, *, sparing: bool
+    ) -> None:
         self._engine = engine
+        self._sparing = sparing
         self._application = application
         self._received = received
         self._input = memoryview(bytearray(READ_SIZE))
@@ -76,13 +110,21 @@ class Transfer:
         self._unwritten = b""
         self.held: dict[int, Held] = {}
 
-    def read(self, slot: int, fd: int) -> Wants:
-        """The descriptor has something: read once and move it. Only for one that waits to READ."""
-        engine = self._engine
-        if not engine.holds_area(slot) and not engine.areas_free():
-            return Wants.AREA
+    def read(self, slot: int, fd: int, *, ended: bool = False) -> Wants:
+        """The descriptor has something: read once and move it. Only for one that waits to READ.
+
+        `ended` says that nothing follows what is there, so that there is no rest to wait for.
+        """
+        engine, size = self._engine, READ_SIZE
         try:
-            count = os.readv(fd, (self._input,))
+            if self._sparing and not ended:
+                seen = sockets.peek(fd, self._input[:_PEEK])
+                size = whole_records(self._input[:seen])
+                if seen and not size:
+                    return Wants.REST
+            if not engine.holds_area(slot) and not engine.areas_free():
+                return Wants.AREA
+            count = os.readv(fd, (self._input[:size],))
         except BlockingIOError:
             return Wants.READ
         except OSError:

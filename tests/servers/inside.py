@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine import Engine
+from peers.liar import codes
+from peers.liar.client import Client as Liar
 from servers import sockets
 from servers.echo import Echo
 from servers.log import Log
@@ -34,6 +36,14 @@ TRUSTING = anyones()
 """One for all, since a session is resumed in the context that it is from."""
 
 
+HELLO = bytes.fromhex("16030100")
+"""How every ClientHello begins."""
+
+
+KEY_UPDATE = bytes.fromhex("1800000100")
+"""A whole one, that asks for none."""
+
+
 class FakeClock:
     """Time that passes when told to."""
 
@@ -51,6 +61,16 @@ class FakeClock:
 
     def unix_ms(self) -> int:
         return self._start + self.now
+
+
+class Kept(io.StringIO):
+    """What the log wrote, where there is always room."""
+
+    behind = False
+    dropped = 0
+
+    def give_up(self) -> None:
+        """There is nothing that waits for room."""
 
 
 class Inside:
@@ -77,7 +97,7 @@ class Inside:
         if clients:
             self.engine.trust_clients(clients)
             self.engine.client_auth_mode(1)
-        self.out, self.err = io.StringIO(), io.StringIO()
+        self.out, self.err = Kept(), Kept()
         self.signals = Signals()
         self.reloads = 0
         self.when_reloaded: Callable[[], object] = int
@@ -138,6 +158,16 @@ class Inside:
         port = plain.getsockname()[1]
         plain.close()
         self.until(lambda: self.lines(rf".* peer=127.0.0.1:{port} closed .*"))
+
+    def quiet(self) -> bool:
+        """Whether nothing that a peer did is still to be read."""
+        return not self.loop._poll.poll(0)
+
+    def hello(self) -> socket.socket:
+        """A connection that said a first byte of its ClientHello, and waits for the rest of us."""
+        plain = self.dial()
+        self.give(plain, HELLO[:1])
+        return plain
 
     def client(self, credential: Credential | None = None) -> "Client":
         """A client that is connected and has said nothing."""
@@ -233,3 +263,36 @@ class Client:
                 self.pull()
             except ssl.SSLError:
                 return False
+
+
+class Sealer:
+    """An established client that seals what it likes, in the records that it likes."""
+
+    def __init__(self, inside: Inside) -> None:
+        self._inside = inside
+        self.plain = inside.dial()
+        self.liar = Liar(str(inside.loop.table.numbers), server_name="localhost")
+        self.give(self.liar.hello())
+        while self.liar.state != "flight":
+            self.pull()
+        self.give(self.liar.finish())
+
+    def give(self, data: bytes) -> None:
+        self._inside.give(self.plain, data)
+
+    def pull(self) -> None:
+        """Wait for bytes of the server, and read them."""
+        waiting = select.poll()
+        waiting.register(self.plain, select.POLLIN)
+        self._inside.until(lambda: waiting.poll(0))
+        self.liar.read(self.plain.recv(1 << 16))
+
+    def half_message(self) -> bytes:
+        """A record, whole, with the first half of a KeyUpdate."""
+        return self.liar.protect(codes.HANDSHAKE, KEY_UPDATE[:3])
+
+    def rest_of_message(self) -> bytes:
+        """A record with the other half, after which the client's key is another."""
+        record = self.liar.protect(codes.HANDSHAKE, KEY_UPDATE[3:])
+        self.liar.next_key()
+        return record

@@ -11,11 +11,20 @@ import pytest
 
 from tests.servers.running import WAIT, Server, close, connect, context, dial, echo, sealed
 
+HELLO = bytes.fromhex("1603010200010001fc0303")
+"""The begin of a ClientHello, that says it is longer."""
+
 
 def test_handshakes_over_the_bound_wait_and_are_not_refused(identity):
     options = ("--handshakes", "2", "--handshake-timeout", "1500")
-    with Server(identity, *options) as server, dial(server.port), dial(server.port):
-        # Later than the silent two, so that they are out of its way before its own time is up.
+    with (
+        Server(identity, *options) as server,
+        dial(server.port) as first,
+        dial(server.port) as second,
+    ):
+        for slow in (first, second):
+            slow.sendall(HELLO)
+        # Later than the slow two, so that they are out of its way before its own time is up.
         time.sleep(0.7)
         client = connect(server.port, context(identity / "chain.pem"))
         assert echo(client, b"patience") == b"patience"
@@ -29,9 +38,17 @@ def test_handshakes_over_the_bound_wait_and_are_not_refused(identity):
 def test_a_wait_in_the_queue_has_a_deadline_of_its_own(identity):
     # The first has the only place; the second waits for it longer than anyone may.
     options = ("--handshakes", "1", "--handshake-timeout", "600")
-    with Server(identity, *options) as server, dial(server.port), dial(server.port) as second:
+    with (
+        Server(identity, *options) as server,
+        dial(server.port) as first,
+        dial(server.port) as second,
+    ):
+        first.sendall(HELLO)
+        second.sendall(HELLO)
         second.settimeout(WAIT)
-        assert second.recv(1) == b""
+        # What it said was never read, so that the end is a reset.
+        with pytest.raises(ConnectionResetError):
+            second.recv(1)
         server.line(r"conn 2 peer=\S+ closed handshake-timeout in=0 ms=\d+")
 
 
@@ -40,7 +57,7 @@ def test_no_byte_puts_the_deadline_of_a_handshake_back(identity):
         slow.settimeout(0.05)
         start = time.monotonic()
         # A ClientHello that never ends: type, version, length, then one byte at a time.
-        slow.sendall(bytes.fromhex("1603010200010001fc0303"))
+        slow.sendall(HELLO)
         while time.monotonic() - start < WAIT:
             try:
                 slow.sendall(b"\0")
@@ -100,8 +117,7 @@ def test_an_idle_connection_gets_close_notify(identity):
 
 def test_half_a_record_holds_an_area_for_so_long_and_no_longer(identity):
     made = context(identity / "chain.pem")
-    options = ("--areas", "2", "--handshake-timeout", "700", "--idle", "60000")
-    with Server(identity, *options) as server:
+    with Server(identity, "--handshake-timeout", "700", "--idle", "60000") as server:
         stalled, record, _ = sealed(server.port, made)
         other = connect(server.port, made)
         whole = record(b"never whole")
@@ -109,12 +125,12 @@ def test_half_a_record_holds_an_area_for_so_long_and_no_longer(identity):
         start = time.monotonic()
         # A byte now and then completes no record, and so buys no time.
         for at in range(9, 12):
-            assert echo(other, b"the second area") == b"the second area"
+            assert echo(other, b"another area") == b"another area"
             time.sleep(0.15)
             stalled.sendall(whole[at : at + 1])
         server.line(r"conn 1 peer=\S+ closed record-timeout in=0 ms=\d+")
         assert time.monotonic() - start < 5
-        assert echo(other, b"the second area") == b"the second area"
+        assert echo(other, b"another area") == b"another area"
         stalled.close()
         close(other)
 
@@ -153,26 +169,37 @@ def test_fewer_areas_than_connections_serve_them_all(identity):
         server.line(r"conn \d+ .* closed ok in=20000 .*", 60)
 
 
-def test_stalled_records_on_every_area_keep_the_others_waiting_not_failing(identity):
+def test_strangers_that_drip_on_every_area_keep_nobody_waiting(identity):
     made = context(identity / "chain.pem")
-    options = ("--areas", "2", "--handshake-timeout", "900")
+    options = ("--areas", "4", "--connections", "64", "--handshake-timeout", "1000")
     with Server(identity, *options) as server:
-        stalled = []
-        waiting = connect(server.port, made)
-        for _ in range(2):
+        drips = []
+        for _ in range(4):
             plain, record, _ = sealed(server.port, made)
-            stalled.append((plain, record(b"half")))
-        for plain, whole in stalled:
-            plain.sendall(whole[:7])
-        time.sleep(0.2)
-        # No area is free: the bytes wait in the kernel until a stalled one's time is up.
-        start = time.monotonic()
-        assert echo(waiting, b"at last") == b"at last"
-        assert time.monotonic() - start > 0.3
-        server.line(r"conn \d+ .* closed record-timeout .*")
-        close(waiting)
-        for plain, _ in stalled:
+            drips.append((plain, record, record(b"x")))
+            plain.sendall(drips[-1][2][:10])
+        for _ in range(3):
+            client = connect(server.port, made)
+            assert echo(client, b"at once") == b"at once"
+            close(client)
+            # The rest of the one, and half of the next.
+            for at, (plain, record, half) in enumerate(drips):
+                drips[at] = plain, record, record(b"y")
+                plain.sendall(half[10:] + drips[at][2][:10])
+        server.line(r"conn \d+ .* closed ok .*", 3)
+        for plain, _, _ in drips:
             plain.close()
+
+
+def test_silent_connections_keep_nobody_waiting(identity):
+    made = context(identity / "chain.pem")
+    options = ("--connections", "60", "--handshakes", "4", "--handshake-timeout", "60000")
+    with contextlib.ExitStack() as stack, Server(identity, *options) as server:
+        for _ in range(100):
+            stack.callback(dial(server.port).close)
+        client = connect(server.port, made)
+        assert echo(client, b"at once") == b"at once"
+        close(client)
 
 
 def test_a_peer_that_sends_on_reads_the_alert_and_not_a_reset(identity):
@@ -237,7 +264,7 @@ def test_after_a_storm_of_rude_clients_nothing_is_left(identity):
                 if kind == 1:
                     rude.sendall(randomness.randbytes(300))
                 elif kind == 2:
-                    rude.sendall(bytes.fromhex("1603010200010001fc0303"))
+                    rude.sendall(HELLO)
             else:
                 rude, record, _ = sealed(server.port, made)
                 if kind == 4:

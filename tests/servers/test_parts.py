@@ -10,12 +10,13 @@ import pytest
 
 from engine import Refusal
 from servers.addresses import Peer, address_text, pack_peer, peer_text
-from servers.connections import DRAINING, FREE, NONE, OPEN, QUEUED, Connections
+from servers.connections import DRAINING, FREE, NONE, OPEN, SILENT, Connections
 from servers.files import Unusable, leaf_names, read_file, servable
 from servers.log import Log, escape
 from servers.rate import Rate
 from servers.sockets import listen
 from tests.servers.certificates import write_identity
+from tests.servers.inside import Kept
 
 ANYONE = Peer(0, 0, 0)
 
@@ -38,7 +39,7 @@ def test_the_lists_are_what_queues_would_be():
     # The same moves on the table and on one deque a stage.
     random_ = random.Random(1)
     table = Connections(40)
-    model = {stage: deque() for stage in range(QUEUED, DRAINING + 1)}
+    model = {stage: deque() for stage in range(SILENT, DRAINING + 1)}
     where = {}
     for step in range(5000):
         slot = random_.choice(list(where)) if where else NONE
@@ -46,14 +47,14 @@ def test_the_lists_are_what_queues_would_be():
         if choice < 0.35 and not table.full():
             slot = table.add(100 + random_.randrange(10_000) * 50 + len(where), ANYONE, step, step)
             assert slot not in where
-            stage = QUEUED
+            stage = SILENT
         elif choice < 0.5 and slot != NONE:
             model[where.pop(slot)].remove(slot)
             table.remove(slot)
             assert table.stage[slot] == FREE
             continue
         elif slot != NONE:
-            stage = random_.randrange(QUEUED, DRAINING + 1)
+            stage = random_.randrange(SILENT, DRAINING + 1)
             model[where[slot]].remove(slot)
             table.move(slot, stage, step)
         else:
@@ -143,8 +144,8 @@ def test_what_a_peer_gave_is_escaped(value, text):
 
 
 def test_log_lines_have_their_keys_in_order():
-    out = io.StringIO()
-    log = Log(out, io.StringIO())
+    out = Kept()
+    log = Log(out, Kept())
     log.listening("127.0.0.1:4433")
     log.established(
         7,
@@ -213,6 +214,6 @@ def test_names_come_from_the_leaf_and_those_of_no_use_are_left_out(tmp_path):
 def test_open_is_a_stage_of_its_own():
     table = Connections(1)
     slot = table.add(3, ANYONE, 5, 9)
-    assert table.due(QUEUED, 8) == NONE and table.due(QUEUED, 9) == slot
+    assert table.due(SILENT, 8) == NONE and table.due(SILENT, 9) == slot
     table.move(slot, OPEN, 20)
-    assert table.first(QUEUED) == NONE and table.first(OPEN) == slot
+    assert table.first(SILENT) == NONE and table.first(OPEN) == slot
