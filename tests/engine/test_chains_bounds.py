@@ -99,6 +99,18 @@ def test_a_dear_key_under_which_three_signatures_were_wrong_is_not_tried_again(
         assert len(checks) == 3
 
 
+def test_only_what_is_wrong_under_a_dear_key_itself_counts(checks):
+    root = authority("root", own=key("dear root", "P-384"))
+    unnamed = {"key_id": None, "issuer_key_id": None}
+    wrong = authority("middle", authority("root", own=key("stranger")), key("x"), **unnamed)
+    other = authority("middle", root, key("other"), **unnamed)
+    right = authority("middle", root, **unnamed)
+    own = leaf(right, issuer_key_id=None)
+    chain = [own.der, wrong.der, other.der, right.der]
+    assert isinstance(chains.verify(chain, load(root), NOW), chains.Verified)
+    assert len(checks) == 5
+
+
 def test_signatures_are_checked_from_the_root_down(checks):
     root = authority("root")
     one = authority("one", root)
