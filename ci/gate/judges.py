@@ -180,6 +180,8 @@ def job(change: Change, jobs: int, folder: Path, tree: Path, *more: str) -> Job:
     argv += ["--out", str(folder / "out"), *more]
     # Git writes down what it saw of a tree; this one is not the checkout's.
     own = {"GIT_OPTIONAL_LOCKS": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    # The run's summary page is for what all gates found together.
+    own |= {"GITHUB_ACTIONS": "", "GITHUB_STEP_SUMMARY": ""}
     return Job(argv, folder / "log", LIMIT, own, tree)
 
 

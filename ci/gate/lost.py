@@ -61,10 +61,7 @@ def search(gate: Gate) -> str:
         counted = _mutants(gate, file, restored, mine, left, nodes) if left > 0 else (0, 1)
         tried, due = tried + counted[0], due + counted[1]
         if counted[0] < counted[1] and not gate.stop:
-            said = (
-                f"{counted[0]} of its mutants judged" if left > 0 else "none of its mutants judged"
-            )
-            message = f"{file}: out of time, {said} by the tests as they were"
+            message = f"{file}: no time to compare what the tests see with what they saw"
             detail = "\n".join(nodes[node] for node in mine)
             gate.ask("lost", message, file, detail=detail)
     return f"{len(nodes)} asked, {tried} of {due} mutants that they run judged"

@@ -66,9 +66,12 @@ class Verdict:
     untrusted: list[str] = field(default_factory=list)
 
     def note(self, head: str, lines: list[str]) -> None:
-        """Add a list, unless it is empty."""
-        if lines:
-            self.notes.append((head, lines))
+        """Add a list, unless it is empty, to what stands under this head already."""
+        known = next((listed for other, listed in self.notes if other == head), None)
+        if known is not None:
+            known += lines
+        elif lines:
+            self.notes.append((head, list(lines)))
 
     @property
     def word(self) -> str:

@@ -90,7 +90,12 @@ def test_memory_goes_through_every_phase_with_two_areas(tmp_path: Path) -> None:
     assert memory.run(parse(memory, options)) == 0
     rows = json.loads(target.read_text())["rows"]
     assert [row["phase"] for row in rows] == [
-        "connected", "handshake", "established", "echoed", "half a record", "all echoed"
+        "connected",
+        "handshake",
+        "established",
+        "echoed",
+        "half a record",
+        "all echoed",
     ]
     assert [row["connections"] for row in rows] == [2, 2, 6, 6, 6, 6]
     assert rows[4]["holding"] == 2
@@ -116,12 +121,15 @@ def test_one_kind_of_handshake_alone(tmp_path: Path) -> None:
     assert [row["server"] for row in rows] == ["ssl", "ssl, no tickets", "engine", "primitives"]
 
 
-@pytest.mark.parametrize("options", [
-    ["--count", "2", "--areas", "3"],
-    ["--count", "2", "--resting", "3"],
-    ["--count", "2", "--server", "--resting", "1"],
-    ["--count", "100000000", "--server"],
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--count", "2", "--areas", "3"],
+        ["--count", "2", "--resting", "3"],
+        ["--count", "2", "--server", "--resting", "1"],
+        ["--count", "100000000", "--server"],
+    ],
+)
 def test_memory_refuses_what_it_cannot_do(
     options: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,9 +161,7 @@ def _serve_the_same_slot_twice(crowd: memory.Crowd, count: int) -> range:
     return range(count)
 
 
-def test_an_echo_of_other_bytes_is_a_run_not_to_be_trusted(
-    monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_echo_of_other_bytes_is_a_run_not_to_be_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bench compares what came back; it does not only count it."""
     monkeypatch.setattr(peers.Client, "opened", lambda client, sealed: bytes(memory.RECORD))
     assert memory.run(parse(memory, ["--count", "2"])) == 3

@@ -28,7 +28,7 @@ yaml = pytest.importorskip("yaml")
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 # What a job may use, each with the inputs that are used of it. Another version is another line.
 ACTIONS = {
-    "actions/checkout@v4": {"fetch-depth", "persist-credentials"},
+    "actions/checkout@v4": {"fetch-depth", "persist-credentials", "ref", "path"},
     "actions/setup-python@v5": {"python-version", "cache", "cache-dependency-path"},
     "actions/cache/restore@v4": {"path", "key", "restore-keys"},
     "actions/cache/save@v4": {"path", "key"},
@@ -39,7 +39,7 @@ ACTIONS = {
 JOB = {"name", "needs", "if", "runs-on", "timeout-minutes", "permissions", "strategy", "steps"}
 STEP = {"name", "if", "env", "run", "uses", "with"}
 # What an expression may stand for; a job's matrix has its own values.
-SAMPLES = {"github.base_ref": "main", "inputs.minutes || 90": "90"}
+SAMPLES = {"github.base_ref": "main", "inputs.minutes || 90": "90", "vars.GATE_ACCEPT": ""}
 EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 
 

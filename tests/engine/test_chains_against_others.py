@@ -94,9 +94,7 @@ CRYPTOGRAPHY = {
     ),
     "the DNS base '192.0.2.1' excludes everything": "it takes an address for a host name",
     "an IPv4 address in the shape of an IPv6 one is outside nothing": MAPPED,
-    **titled(
-        ALL_BASES, " base '", "takes nothing from another", but="the DNS base '192.0.2.1'"
-    ),
+    **titled(ALL_BASES, " base '", "takes nothing from another", but="the DNS base '192.0.2.1'"),
 }
 
 OPENSSL = {

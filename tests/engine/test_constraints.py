@@ -123,19 +123,49 @@ PAIRS: list[tuple[int, bytes, bytes, bool, bool]] = [
     (DIRECTORY, directory(BOTH), directory(TURNED), True, True),
     (DIRECTORY, directory(BOTH), directory(attribute(b"a")), False, False),
     (DIRECTORY, directory(attribute(b"One", BITS)), directory(attribute(b"One", BITS)), True, True),
-    (DIRECTORY, directory(attribute(b"One", BITS)), directory(attribute(b"one", BITS)),
-     False, False),
-    (DIRECTORY, directory(attribute(b"\xff", BITS)), directory(attribute(b"\xff", BITS)),
-     True, True),
-    (DIRECTORY, directory(attribute("\u00c9".encode())), directory(attribute("\u00e9".encode())),
-     True, True),
-    (DIRECTORY, directory(attribute("e\u0301".encode())), directory(attribute("\u00e9".encode())),
-     True, True),
+    (
+        DIRECTORY,
+        directory(attribute(b"One", BITS)),
+        directory(attribute(b"one", BITS)),
+        False,
+        False,
+    ),
+    (
+        DIRECTORY,
+        directory(attribute(b"\xff", BITS)),
+        directory(attribute(b"\xff", BITS)),
+        True,
+        True,
+    ),
+    (
+        DIRECTORY,
+        directory(attribute("\u00c9".encode())),
+        directory(attribute("\u00e9".encode())),
+        True,
+        True,
+    ),
+    (
+        DIRECTORY,
+        directory(attribute("e\u0301".encode())),
+        directory(attribute("\u00e9".encode())),
+        True,
+        True,
+    ),
     (DIRECTORY, ONE, directory(attribute("\uff2fne".encode())), True, True),
-    (DIRECTORY, directory(attribute(b"a b")), directory(attribute("a\u00a0\u3000b".encode())),
-     True, True),
-    (DIRECTORY, directory(attribute(b"strasse")), directory(attribute("STRA\u1e9eE".encode())),
-     True, True),
+    (
+        DIRECTORY,
+        directory(attribute(b"a b")),
+        directory(attribute("a\u00a0\u3000b".encode())),
+        True,
+        True,
+    ),
+    (
+        DIRECTORY,
+        directory(attribute(b"strasse")),
+        directory(attribute("STRA\u1e9eE".encode())),
+        True,
+        True,
+    ),
 ]
 
 
@@ -321,9 +351,7 @@ def test_a_base_that_is_not_understood_leaves_the_others_as_they_are(unread: Bas
 def test_a_minimum_or_a_maximum_is_not_understood(behind: bytes) -> None:
     value = tlv(SEQUENCE, tlv(0xA1, subtree(A, behind) + subtree(ADDRESS_BASE)))
     known = constraints.read(value)
-    assert known == Constraints(
-        {}, {DNS: [], ADDRESS: [(bytes(4), 0xFFFFFFFF)]}, frozenset({DNS})
-    )
+    assert known == Constraints({}, {DNS: [], ADDRESS: [(bytes(4), 0xFFFFFFFF)]}, frozenset({DNS}))
     assert constraints.allows(known, [(DNS, b"other.test")]) is False
     within = constraints.read(tlv(SEQUENCE, tlv(0xA0, subtree(A, behind) + subtree(B))))
     assert constraints.allows(within, [(DNS, b"a.test")]) is False

@@ -124,8 +124,9 @@ AFTER_THE_FLIGHT = {
         UNEXPECTED,
     ),
     "application data inside a fragmented Finished": (
-        lambda p: p.client.handshake_bytes(p.client.finished_message()[:9])
-        + p.client.protect(23, b"x"),
+        lambda p: (
+            p.client.handshake_bytes(p.client.finished_message()[:9]) + p.client.protect(23, b"x")
+        ),
         UNEXPECTED,
     ),
     "a change_cipher_spec inside a fragmented Finished": (
@@ -133,13 +134,16 @@ AFTER_THE_FLIGHT = {
         UNEXPECTED,
     ),
     "an alert in the clear inside a fragmented Finished": (
-        lambda p: p.client.handshake_bytes(p.client.finished_message()[:9])
-        + record(21, b"\x02\x28"),
+        lambda p: (
+            p.client.handshake_bytes(p.client.finished_message()[:9]) + record(21, b"\x02\x28")
+        ),
         UNEXPECTED,
     ),
     "an alert inside a fragmented Finished": (
-        lambda p: p.client.handshake_bytes(p.client.finished_message()[:9])
-        + p.client.protect(21, b"\x01\x00"),
+        lambda p: (
+            p.client.handshake_bytes(p.client.finished_message()[:9])
+            + p.client.protect(21, b"\x01\x00")
+        ),
         UNEXPECTED,
     ),
 }

@@ -17,10 +17,12 @@ from pathlib import Path
 
 import pytest
 
+from ci.exits import Untrusted
 from ci.gate import changes, command, judges, verdict
 from ci.gate.stages import Gate
 from ci.mutation import Settings
 from ci.process import ROOT, Stop
+from tests.tools import need_git
 
 ENGINE = "engine/door.py"
 TEST = "tests/engine/test_door.py"
@@ -149,6 +151,7 @@ lost_seconds = 60
 
 
 def git(root: Path, *arguments: str) -> None:
+    need_git()
     identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", *identity, *arguments], cwd=root, capture_output=True, check=True)
 
@@ -676,13 +679,13 @@ def run(data, thorough=False):
     return "passes" if Door(b"a").passes(data) else "fails"
 '''
 # A gate that finds nothing, whatever there is.
-MILD = """def run(args):
-    import json
+MILD = """
+
+def run(args):
     from pathlib import Path
 
     Path(args.out).mkdir(parents=True)
-    found = {"findings": [], "untrusted": [], "stages": []}
-    Path(args.out, "gate.json").write_text(json.dumps(found))
+    Path(args.out, "gate.json").write_text('{"findings": [], "untrusted": []}')
     return 0
 """
 
@@ -693,9 +696,9 @@ def whole(repo: Path) -> Path:
     for folder in ("ci", "triage"):
         code = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, repo / folder, ignore=code)
-    for name in ("outcomes", "signature"):
-        (repo / "harnesses").mkdir(exist_ok=True)
-        shutil.copy2(ROOT / "harnesses" / f"{name}.py", repo / "harnesses")
+    (repo / "harnesses").mkdir()
+    for file in (ROOT / "harnesses").glob("*.py"):
+        shutil.copy2(file, repo / "harnesses")
     (repo / "harnesses" / "__init__.py").write_text('HARNESSES = ("door",)\n')
     (repo / "harnesses" / "door.py").write_text(HARNESS)
     git(repo, "checkout", "-q", "main")
@@ -729,3 +732,23 @@ def test_the_gate_that_was_there_before_judges_a_change_of_the_gate(whole: Path)
     assert code == 1, said
     assert "the change touches what judges it: M ci/gate/stages.py" in said
     assert "the merge base's gate: state, swap_op: only tests/engine/test_door.py" in said
+
+
+def test_a_checkout_is_judged_from_another_whatever_its_own_gate_says(whole: Path) -> None:
+    add("ci/gate/command.py", MILD)(whole)
+    swap(TEST, 'assert state("open", 2) is False', "pass")(whole)
+    code, said = run(whole, "--out", str(whole / "build" / "mild"))
+    assert code == 0, said
+    out = whole / "build" / "judged"
+    code, said = run(ROOT, "--tree", str(whole), "--out", str(out))
+    assert code == 1, said
+    assert "the change touches what judges it: M ci/gate/command.py" in said
+    assert "the merge base's gate: state, swap_op: only tests/engine/test_door.py" in said
+    assert "the change's own gate: 0 red" in said
+
+
+def test_a_merge_base_without_a_gate_judges_nothing(repo: Path, tmp_path: Path) -> None:
+    add("ci/__main__.py", "")(repo)
+    change = changes.since("main", repo)
+    with pytest.raises(Untrusted, match="the merge base has no gate"):
+        judges.tree(change, tmp_path / "tree", repo)

@@ -17,7 +17,7 @@ from ci.gate.verdict import Finding, Stage
 from ci.process import ROOT, Stop
 from mutants.plants import Plant
 from mutants.verdicts import Verdict
-from tests.mutants.small_tree import ENGINE, TESTS, make
+from tests.mutants.small_tree import ENGINE, SETTINGS, TESTS, make
 from tests.tools import need_git, needs_git
 
 TEST = "tests/engine/test_tiny.py"
@@ -112,6 +112,31 @@ def test_comments_and_docstrings_are_no_change_of_a_function(repo: Path) -> None
     change = changes.since("main", repo)
     assert change.functions == {"engine/tiny.py": frozenset()} and not change.tables
     assert change.engine
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fuzzed"),
+    [
+        ("    return x + x", "    # so\n    return x + x", False),
+        ("def double(x):\n", 'def double(x):\n    """Twice."""\n', False),
+        ("    return x + x", "    return 2 * x", True),
+        ('{"seven": 7}', '{"seven": 8}', True),
+        ("import os\n", "import os\nimport sys\n", True),
+    ],
+)
+def test_only_a_change_of_code_is_fuzzed(
+    old: str, new: str, fuzzed: bool, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(repo, "engine/tiny.py", old, new)
+    change = changes.since("main", repo)
+    assert change.engine == ["engine/tiny.py"]
+    monkeypatch.setattr(command, "judge", lambda gate: None)
+    stages_run: list[str] = []
+    monkeypatch.setattr(stages.Gate, "stage", lambda self, name, work: stages_run.append(name))
+    with Stop() as stop:
+        given = stages.Gate(change, SETTINGS, tmp_path, 1, stop, verdict.Verdict("main", ""), repo)
+        command.own(given)
+    assert stages_run == (["corpus", "fuzz"] if fuzzed else ["corpus"])
 
 
 def test_a_changed_table_is_told_apart(repo: Path) -> None:
@@ -274,6 +299,46 @@ def told() -> verdict.Verdict:
     return given
 
 
+def test_a_word_takes_what_asks_for_it_and_nothing_else() -> None:
+    given = told()
+    given.findings += [
+        Finding("judge", "an argument", detail="it is so", asks=True),
+        Finding("judge", "an input deleted", asks=True),
+    ]
+    said = verdict.text(given)
+    assert (
+        f"2 findings ask for the word of somebody who has read them: --accept {given.word}" in said
+    )
+    assert said.index("RED judge: an argument") < said.index("RED survivor")
+    word, other = given.word, told()
+    other.findings.append(Finding("judge", "an argument", detail="it is not so", asks=True))
+    for wrong in ("", "000000000000", other.word):
+        given.accept(wrong)
+        assert len(given.findings) == 3
+    given.accept(word)
+    assert [finding.rule for finding in given.findings] == ["survivor"]
+    assert (
+        "accepted by who runs this",
+        ["judge: an argument", "judge: an input deleted"],
+    ) in given.notes
+
+
+def test_what_judges_and_was_touched_is_said_before_anything_else() -> None:
+    given = told()
+    given.first.append("M setup.cfg")
+    assert verdict.text(given).startswith("the change touches what judges it: M setup.cfg\n")
+    page = verdict.markdown(given)
+    assert page.index("- `M setup.cfg`") < page.index("| stage |")
+    assert json.loads(json.dumps(given.as_data()))["first"] == ["M setup.cfg"]
+
+
+def test_a_note_of_the_same_head_goes_on_with_it() -> None:
+    given = told()
+    given.note("deleted tests", ["tests/a.py::test_y"])
+    given.note("deleted tests", [])
+    assert dict(given.notes)["deleted tests"] == ["tests/a.py::test_x", "tests/a.py::test_y"]
+
+
 def test_a_finding_is_an_annotation_on_its_line() -> None:
     (line,) = verdict.annotations(told())
     assert line == (
@@ -327,8 +392,9 @@ def test_a_hosted_run_gets_annotations_and_its_summary_page(
 
 
 def test_every_finding_of_the_gate_has_a_rule() -> None:
-    for name in ("stages.py", "lost.py"):
+    for name in ("stages.py", "lost.py", "parts.py"):
         source = (ROOT / "ci" / "gate" / name).read_text(encoding="utf-8")
         for rule in verdict.RULES:
             source = source.replace(f'"{rule}"', "KNOWN")
-        assert source.count(".red(KNOWN") + source.count(".red(rule") == source.count(".red(")
+        for call in (".red(", ".ask("):
+            assert source.count(f"{call}KNOWN") + source.count(f"{call}rule") == source.count(call)
