@@ -117,7 +117,6 @@ PUT = {
         for kind in (0, 20, 21, 22, 24)
         for n in (1, 33)
     },
-    **{f"{n}-empty-of-23": record(c.APPLICATION_DATA, b"") * n for n in (1, 32)},
     **{f"{n}-ccs": record(c.CHANGE_CIPHER_SPEC, b"\1") * n for n in (1, 33)},
     **{f"{n}-canceled": record(c.ALERT, b"\1\x5a") * n for n in (1, 6)},
     **{f"early-{n}": record(c.APPLICATION_DATA, bytes(n)) for n in (1, 17, 16_384)},
