@@ -183,7 +183,7 @@ NO_HOSTS = [
     b".", b"..example", b"a..example", b"example.", b"bar.example.test.", b".example.test.",
     b" example", b"example ", b"a b.example", b"a\0.example", b"example\0", b"a\n.example",
     b"\xc3\xb8.test", b"a*.example", b"a.*.example", b"*.*.example", b"*", b"*.", b"*example",
-    b"-a.example", b"a-.example", b"x" * 64 + b".example", b"x" + LONGEST,
+    b"-a.example", b"a-.example", b"x" * 64 + b".example", LONGEST + b"y",
     b"192.0.2.1", b"example.1", b"1", b"[::1]", b"[192.0.2.1]", b"::1", b"example:443",
     b"//example", b"https://example/", b"example/", b"a@example", b"%65xample", b"a,example",
 ]  # fmt: skip
