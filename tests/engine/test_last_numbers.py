@@ -69,6 +69,23 @@ def test_data_is_sent_up_to_the_last_number(suite: int, rests: bool, left: int) 
     ended(pair)
 
 
+@pytest.mark.parametrize("suite", [0x1301, 0x1302])
+@PATH
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_key_of_aes_gcm_protects_as_many_records_as_it_may(
+    suite: int, rests: bool, left: int
+) -> None:
+    """And then a KeyUpdate, which takes no room of a full record (section 5.5)."""
+    used = schedule.AES_GCM_RECORDS - left
+    pair = established(suite, rests, WRITE_SEQ=LAST_SEQUENCE - used)
+    for sent in range(3):
+        assert pair.engine.send(0, b"x") == 1
+        pair.client.read(pair.take())
+        words = pair.engine._pool.words(0)
+        assert words[layout.WRITE_SEQ] == (used + sent + 1 if sent < left else sent - left + 1)
+    assert bytes(pair.client.received) == b"xxx"
+
+
 @PATH
 def test_what_has_a_number_is_sent_of_more(rests: bool) -> None:
     pair = established(0x1303, rests, WRITE_SEQ=1)
