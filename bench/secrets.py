@@ -185,7 +185,7 @@ KINDS: dict[str, Callable[[Engine, Known, str], None]] = {
 
 def regions(pid: int) -> Iterator[tuple[int, int, str]]:
     """Start, end and name of the writable private memory of a process."""
-    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+    for line in Path(f"/proc/{pid}/maps").read_text("utf-8", "surrogateescape").splitlines():
         span, access, _, _, _, *name = line.split(maxsplit=5)
         start, end = (int(part, 16) for part in span.split("-"))
         if "w" in access and end - start < LONGEST_MAP:

@@ -83,7 +83,7 @@ def probe(
     """Run inputs in a child, and say how that ended."""
     size, resident = _memory()
     # Where faulthandler writes: what kills the child, and where a child is that does not answer.
-    with tempfile.TemporaryFile("w+") as dump:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as dump:
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:

@@ -249,6 +249,6 @@ def _await(process: subprocess.Popen[bytes], port: int, wait: float, log: Path) 
     until = time.monotonic() + wait
     while not _answers(port):
         if process.poll() is not None or time.monotonic() > until:
-            said = log.read_text(errors="replace").strip()[-500:]
+            said = log.read_text("utf-8", "replace").strip()[-500:]
             raise Absent(f"the server does not listen: {said or 'it says nothing'}")
         time.sleep(0.05)
