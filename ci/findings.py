@@ -20,7 +20,7 @@ FRAMES = 3
 # What libFuzzer calls an input that ended the process. A slow unit ended nothing.
 ARTIFACTS = {"crash": "crash", "timeout": "timeout", "oom": "out-of-memory"}
 
-WRITTEN = re.compile(r"Test unit written to (\S+)")
+WRITTEN = re.compile(r"Test unit written to (.+)")
 # A traceback's frames have a comma, innermost last; a hang's (faulthandler) none, innermost first.
 TRACEBACK_FRAME = re.compile(r'^  File "([^"]+)", line \d+, in (\S+)$', re.MULTILINE)
 HANG_FRAME = re.compile(r'^  File "([^"]+)", line \d+ in (\S+)$', re.MULTILINE)

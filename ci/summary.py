@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ci.exits import Exit
@@ -121,11 +122,11 @@ def _new_inputs(data: dict[str, Any]) -> list[str]:
         lines += ["", f"{name}: {h['new']} new inputs in {shown(folder)}"]
         if h["new"] <= LISTED:
             lines += [
-                f"  residue promote {shown(file)} --harness {name}"
+                f"  residue promote {quote(shown(file))} --harness {name}"
                 for file in sorted(folder.iterdir())
             ]
         else:
-            lines.append(f"  residue promote {shown(folder)}/FILE --harness {name}")
+            lines.append(f"  residue promote {quote(shown(folder))}/FILE --harness {name}")
     return lines
 
 

@@ -240,8 +240,8 @@ def test_a_folder_without_room_is_one_line_and_exit_3(tmp_path):
 
 def test_output_in_an_old_locale_is_escaped_and_not_refused(monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    done = residue("replay", "hello", "corpus/hello/naïve")
-    assert done.returncode == Exit.USAGE and "na\\xefve" in done.stderr
+    done = residue("replay", "hello", os.fsdecode("corpus/hello/naïve".encode()))
+    assert done.returncode == Exit.USAGE and re.search(r"na\\\w+ve", done.stderr)
 
 
 @pytest.mark.parametrize("name", ["atheris", "coverage", "git"])

@@ -1,6 +1,7 @@
 """Findings: one a signature, whoever saw it."""
 
 import json
+import shlex
 
 from ci.findings import collect
 
@@ -11,7 +12,7 @@ HANG = """INFO: seed corpus
   File "/x/harnesses/run.py", line 87 in recording
   File "<frozen runpy>", line 88 in _run_code
 ALARM: working on the last Unit for 4 seconds
-artifact_prefix='arts/'; Test unit written to arts/{name}
+artifact_prefix='my arts/'; Test unit written to my arts/{name}
 ==8705== ERROR: libFuzzer: timeout after 4 seconds
 """
 
@@ -32,7 +33,7 @@ def test_a_hang_becomes_a_finding_with_its_innermost_frames_last(tmp_path):
     assert finding.frames == ["server.py:run", "engine.py:feed", "records.py:spin"]
     assert finding.detail == "timeout after 4 seconds"
     assert (tmp_path / "findings" / finding.input.rsplit("/", 1)[1]).read_bytes() == b"T"
-    assert finding.replay == f"residue replay server {finding.input}"
+    assert finding.replay == f"residue replay server {shlex.quote(finding.input)}"
 
 
 def test_the_same_hang_twice_is_one_finding_and_another_is_another(tmp_path):

@@ -98,7 +98,7 @@ def test_a_finding_is_saved_once_and_replays(tmp_path, capsys, fault, monkeypatc
     said = capsys.readouterr().out
     assert "residue replay recordings" in said and "planted" in said
     file = report.with_suffix(".input")
-    assert "a line was mutated" in file.read_text()
+    assert "a line was mutated" in file.read_text(encoding="utf-8")
     assert command.main(["replay", "recordings", str(file)]) == Exit.FOUND
     monkeypatch.undo()
     assert command.main(["replay", "recordings", str(file)]) == Exit.CLEAN

@@ -133,6 +133,6 @@ def test_no_file_of_code_is_longer_than_a_person_reads():
     long = [
         str(path.relative_to(ROOT))
         for path in sources()
-        if len(path.read_text().splitlines()) > 600
+        if len(path.read_text(encoding="utf-8").splitlines()) > 600
     ]
     assert not long

@@ -1,6 +1,7 @@
 """`residue play`: against servers that are honest, that are not, and that are none."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -191,9 +192,11 @@ def test_a_number_of_seconds_is_one(name, value, capsys):
 
 def test_identities_fit_each_other_and_are_written_once(files, capsys):
     assert {path.name for path in files.iterdir()} >= {"chain.pem", "key.pem", "ca.pem"}
+    mask = os.umask(0)
+    os.umask(mask)
     for path in files.iterdir():
         secret = path.name.endswith("key.pem")
-        assert path.stat().st_mode & 0o777 == (0o600 if secret else 0o644)
+        assert path.stat().st_mode & 0o777 == (0o600 if secret else 0o644 & ~mask)
     root = x509.load_pem_x509_certificate((files / "ca.pem").read_bytes())
     x509.load_pem_x509_certificate((files / "chain.pem").read_bytes()).verify_directly_issued_by(
         root

@@ -5,6 +5,7 @@ import html.parser
 import json
 import math
 import re
+import shlex
 
 import pytest
 
@@ -147,8 +148,8 @@ def test_a_night_points_at_its_patch_and_its_buckets(tmp_path):
     (folder / "new-inputs.patch").write_text("diff")
     _, figures, _, _ = written(folder, nights.night())
     commands = [entry["command"] for entry in figures["next"]]
-    assert f"git apply {folder}/new-inputs.patch" in commands
-    assert f"residue triage {tmp_path}/buckets" in commands
+    assert f"git apply {shlex.quote(f'{folder}/new-inputs.patch')}" in commands
+    assert f"residue triage {shlex.quote(f'{tmp_path}/buckets')}" in commands
 
 
 @pytest.mark.parametrize(
