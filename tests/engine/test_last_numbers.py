@@ -10,10 +10,11 @@ from collections.abc import Callable
 
 import pytest
 
-from engine import layout, schedule
+from engine import Engine, layout, schedule
 from engine.schedule import LAST_SEQUENCE
 from peers.liar import Client
 from peers.liar.identities import NOW_MS
+from tests.engine.mutual_pairs import client, device, mutual, no_identity
 from tests.engine.pairs import Pair, engine
 
 SUITES = sorted(schedule.SUITES)
@@ -32,10 +33,10 @@ def established(suite: int, rests: bool = True, **numbers: int) -> Pair:
     words = pair.engine._pool.words(0)
     for name, left in numbers.items():
         words[getattr(layout, name)] = LAST_SEQUENCE - left
-    client = pair.client
-    assert client.writing is not None and client.reading is not None
-    client.writing.sequence = words[layout.READ_SEQ]
-    client.reading.sequence = words[layout.WRITE_SEQ]
+    peer = pair.client
+    assert peer.writing is not None and peer.reading is not None
+    peer.writing.sequence = words[layout.READ_SEQ]
+    peer.reading.sequence = words[layout.WRITE_SEQ]
     return pair
 
 
@@ -133,11 +134,28 @@ def test_a_close_notify_needs_a_number(suite: int, rests: bool) -> None:
     assert pair.client.state == "closed" or pair.client.alerts
 
 
+@PATH
+@pytest.mark.parametrize(
+    "end", [lambda made: made.send(0, b"x"), lambda made: made.finish(0)], ids=["send", "finish"]
+)
+def test_a_verified_client_whose_connection_ends_so_is_forgotten(
+    rests: bool, end: Callable[[Engine], object]
+) -> None:
+    pair = Pair(mutual(), client=client(device(), suites=[0x1303])).establish()
+    assert pair.engine.peer_verified(0)
+    if not rests:
+        pair.engine.set_resting(0)
+    pair.engine._pool.words(0)[layout.WRITE_SEQ] = LAST_SEQUENCE
+    assert not end(pair.engine)
+    no_identity(pair.engine)
+    ended(pair)
+
+
 @SUITE
 @PATH
 @pytest.mark.parametrize(
     "wrong",
-    [lambda client: client.protect(22, b""), lambda client: b"\x17\x03\x03\x00\x14" + bytes(20)],
+    [lambda peer: peer.protect(22, b""), lambda peer: b"\x17\x03\x03\x00\x14" + bytes(20)],
     ids=["that opens", "that does not open"],
 )
 def test_no_alert_is_sealed_under_a_spent_key(
