@@ -279,7 +279,7 @@ def _weaker(was: code.Code, now: code.Code, helpers: set[str]) -> bool:
     added = [part for part in now.parts if (part.name, part.code) not in before]
     return any(
         part.name.partition(" ")[0] in ("module", "in")
-        or part.binds in was.read
+        or part.name.partition(" ")[2] in was.read
         or READ_BY_PYTEST.match(part.name.partition(" ")[2].rpartition(".")[2]) is not None
         or (part.name.startswith("def ") and bool(part.code) and "test_" not in part.name)
         for part in added
