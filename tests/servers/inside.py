@@ -13,9 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+
 from engine import Engine
 from peers.liar import codes
 from peers.liar.client import Client as Liar
+from peers.liar.client import Credential as LiarCredential
 from servers import sockets
 from servers.echo import Echo
 from servers.log import Log
@@ -265,13 +269,21 @@ class Client:
                 return False
 
 
+def shown(credential: Credential) -> LiarCredential:
+    """A credential's files as the lying client takes them."""
+    chain = x509.load_pem_x509_certificates(credential.chain.read_bytes())
+    key = load_pem_private_key(credential.key.read_bytes(), None)
+    return LiarCredential(tuple(one.public_bytes(Encoding.DER) for one in chain), key)
+
+
 class Sealer:
     """An established client that seals what it likes, in the records that it likes."""
 
-    def __init__(self, inside: Inside) -> None:
+    def __init__(self, inside: Inside, credential: LiarCredential | None = None) -> None:
         self._inside = inside
         self.plain = inside.dial()
-        self.liar = Liar(str(inside.loop.table.numbers), server_name="localhost")
+        seed = str(inside.loop.table.numbers)
+        self.liar = Liar(seed, server_name="localhost", credential=credential)
         self.give(self.liar.hello())
         while self.liar.state != "flight":
             self.pull()

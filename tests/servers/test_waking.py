@@ -12,8 +12,6 @@ import struct
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +20,7 @@ from peers.liar.client import Client as Liar
 from peers.liar.client import Credential
 from servers.settings import Settings
 from tests.servers.certificates import Authority, write_identity
-from tests.servers.inside import KEY_UPDATE, Inside
+from tests.servers.inside import KEY_UPDATE, Inside, shown
 
 FOR_EVER = 10**9
 
@@ -194,10 +192,7 @@ def clients(tmp_path_factory) -> tuple[Path, bytes, Credential]:
     write_identity(directory, "localhost")
     authority = Authority("Clients")
     made = authority.client(directory, "device")
-    chain = x509.load_pem_x509_certificates(made.chain.read_bytes())
-    key = load_pem_private_key(made.key.read_bytes(), None)
-    ders = tuple(one.public_bytes(Encoding.DER) for one in chain)
-    return directory, authority.pem(), Credential(ders, key)
+    return directory, authority.pem(), shown(made)
 
 
 # Peers talk more than they leave, or nobody would ever be established.
