@@ -194,7 +194,8 @@ class _Trial:
     def judge(self, error: list[BaseException], kind: Kind) -> None:
         """All of them. `error` is emptied: the program is done with the exception."""
         closes = kind.closes or self.nature is Nature.CLOSES
-        self._came_out(error, kind)
+        with self.noting("escapes"):
+            self._came_out(error, kind)
         if self.nature is not Nature.CLOSES:
             self.at_once()
         if closes:
@@ -202,18 +203,21 @@ class _Trial:
         error.clear()
         self.given_back()
         if not closes:
-            self.again()
+            with self.noting("slot"):
+                self.again()
             self.leave()
         self.views_given_back()
 
     def _came_out(self, error: list[BaseException], kind: Kind) -> None:
+        """What was raised comes out. But whatever a parser or a primitive raises may be taken for
+        the fault of what it was given: then the connection is failed, or a setting refused."""
+        excused = issubclass(kind.error, Exception)
         for one in error:
-            if not isinstance(one, kind.error):
+            refused = isinstance(one, Refused) and self.nature is Nature.SETS
+            if not isinstance(one, kind.error) and not (excused and refused):
                 self.note("other", f"{type(one).__name__}: {one}"[:200])
-        # A primitive that fails may be the peer's fault, as the engine knows it; a failed
-        # connection says so. Nothing else is ever swallowed.
-        excused = issubclass(kind.error, Exception) and self.nature is Nature.MOVES
-        if not error and not (excused and self.engine.event(SLOT) == Event.FAILED):
+        failed = self.nature is Nature.MOVES and self.engine.event(SLOT) == Event.FAILED
+        if not error and not (excused and failed):
             self.note("escapes", "the call answers as if nothing had been")
 
     # -- while the program has the exception --------------------------------------------------
@@ -284,12 +288,11 @@ class _Trial:
                 return
         elif self.nature is not Nature.READS and self.engine.event(SLOT) == Event.FAILED:
             return
-        with self.noting("slot"):
-            story = _story(self.stage, self.call, _answer(self.call))
-            for name, one, other in zip(STORY, story, self.honest.story, strict=False):
-                if one != other:
-                    self.note("slot", f"the call is made again, and its {name} is another")
-                    break
+        story = _story(self.stage, self.call, _answer(self.call))
+        for name, one, other in zip(STORY, story, self.honest.story, strict=False):
+            if one != other:
+                self.note("slot", f"the call is made again, and its {name} is another")
+                break
 
     def leave(self) -> None:
         """The program drops the connection, and all others work as if it had never been."""

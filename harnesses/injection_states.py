@@ -280,5 +280,3 @@ ONE_AREA = tuple(
 )
 # What only reads is the same wherever the core is: these are the places where it may be.
 SEEN = (FREE, FLIGHT_TAKEN, RESTS, NO_AREA, ALERT_WAITS, FAILED, VERIFIED, VERIFIED_LARGE)
-
-

@@ -8,13 +8,15 @@ that has room for no more. Places are counted, so they are the same ones each ti
 
 from __future__ import annotations
 
+import dis
 import hmac
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import cryptography
@@ -87,7 +89,7 @@ class Injector:
         return self._line if frame.f_code.co_filename.startswith(ENGINE_FOLDER) else None
 
     def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "line":
+        if event == "line" and frame.f_lasti not in _ends_of_handlers(frame.f_code):
             self._reached(frame)
         return self._line
 
@@ -126,6 +128,14 @@ class Injector:
 
         with _hooked(sys.getprofile, sys.setprofile, entered):
             return call()
+
+
+@lru_cache(maxsize=1024)
+def _ends_of_handlers(code: CodeType) -> frozenset[int]:
+    """The instructions that end an `except` block. None can fail, and no signal is looked at there:
+    what a tracer raises at one leaves CPython with a handled exception that never ends."""
+    found = dis.get_instructions(code)
+    return frozenset(one.offset for one in found if one.opname == "POP_EXCEPT")
 
 
 @contextmanager
