@@ -62,6 +62,8 @@ def guard(work: Callable[[], int], words: Sequence[str] = ()) -> int:
         try:
             _check_streams()
             code = work()
+            # Here as well: a signal is noticed at a call, and the last one may come this late.
+            sys.stdout.flush()
         except SystemExit as ended:
             code = ended
         except (Exception, Interrupted, KeyboardInterrupt) as error:
@@ -70,6 +72,9 @@ def guard(work: Callable[[], int], words: Sequence[str] = ()) -> int:
         if spilled is not None and (not line or isinstance(broken, OSError)):
             code, line = spilled
         tell(line, broken)
+    except (Interrupted, KeyboardInterrupt):
+        code = Exit.INTERRUPTED
+        tell("interrupted")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
