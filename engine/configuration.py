@@ -1,10 +1,10 @@
 """The configuration calls: each is carried out whole, or raises `Refused` and changes nothing."""
 
-import os
 from collections.abc import Sequence
+from operator import index as as_int
 from typing import Final
 
-from engine.base import EngineBase
+from engine.base import EngineBase, Whole
 from engine.drbg import Drbg
 from engine.refusals import Refusal, Refused
 from engine.schedule import Buffer
@@ -19,14 +19,14 @@ class Configuration(EngineBase):
     def seed(self, entropy: Buffer) -> None:
         """Give the engine its randomness: 32 bytes nobody else knows.
 
-        Every draw but OpenSSL's own signing nonce comes from them.
+        Every draw but OpenSSL's own signing nonce comes from them. Given again, they are mixed with
+        what is there. ValueError for another number of bytes.
         """
-        self._check_open()
-        drbg = Drbg(entropy)
-        if self._drbg is not None:
-            self._drbg.wipe()
-        self._drbg = drbg
-        self._seeded_in = os.getpid()
+        with Whole(self):
+            if self._drbg is None:
+                self._drbg = Drbg(entropy)
+            else:
+                self._drbg.mix(entropy)
 
     def add_identity(
         self, chain_pem: bytes, key_pem: bytes, names: Sequence[str], now_ms: int
@@ -53,7 +53,9 @@ class Configuration(EngineBase):
     def set_alpn(self, protocols: Sequence[bytes | str]) -> None:
         """The application protocols this server speaks, the one it prefers first (RFC 7301)."""
         self._check_open()
-        names = tuple(p.encode() if isinstance(p, str) else bytes(p) for p in protocols)
+        if isinstance(protocols, str | bytes | bytearray | memoryview):
+            raise TypeError("protocols is a list of names, not one name")
+        names = tuple(map(_protocol, protocols))
         if (
             any(not 1 <= len(name) <= 255 for name in names)
             or sum(1 + len(name) for name in names) > _MAX_ALPN
@@ -65,15 +67,13 @@ class Configuration(EngineBase):
     def set_tickets(self, count: int, lifetime_s: int = DEFAULT_LIFETIME_S) -> None:
         """How many tickets a connection is sent, 0 for none and none taken, and their lifetime.
 
-        Read when a connection's handshake ends. Refused: more than 8, or outside 1 s to 7 days.
+        Read when a connection's handshake ends. 0 overwrites every ticket key, a supplied one too.
+        Refused: more than 8, or outside 1 s to 7 days.
         """
-        self._check_open()
-        resumption = self._server.resumption
-        resumption.configure(count, lifetime_s)
-        # A connection may be waiting that was served before tickets were on.
-        drbg = self._drbg_here()
-        if drbg is not None and resumption.ring.now_ms:
-            resumption.at_serve(resumption.ring.now_ms, drbg.fill)
+        with Whole(self):
+            drbg = self._drbg
+            fill = None if drbg is None else drbg.fill
+            self._server.resumption.configure(count, lifetime_s, fill)
 
     def set_ticket_keys(self, keys: Sequence[Buffer], now_ms: int) -> None:
         """Seal tickets with the first of 1 to 4 keys of 32 bytes, and open those of any.
@@ -82,16 +82,15 @@ class Configuration(EngineBase):
         overwritten, so the same list changes nothing; a new one that is not the first opens for one
         lifetime.
         """
-        self._check_open()
-        self._server.resumption.ring.set_keys(keys, now_ms)
+        with Whole(self):
+            self._server.resumption.ring.set_keys(keys, now_ms)
 
     def rotate_ticket_key(self, now_ms: int) -> None:
         """Draw a ticket key and seal with it; the one before opens for one lifetime more."""
-        self._check_open()
-        drbg = self._drbg_here()
-        if drbg is None:
-            raise Refused(Refusal.NO_ENTROPY)
-        self._server.resumption.ring.rotate(now_ms, drbg.fill)
+        with Whole(self):
+            if self._drbg is None:
+                raise Refused(Refusal.NO_ENTROPY)
+            self._server.resumption.ring.rotate(now_ms, self._drbg.fill)
 
     def set_time(self, now_ms: int) -> None:
         """The time for tickets, which otherwise is that of the last `serve`, and for the chains of
@@ -99,14 +98,13 @@ class Configuration(EngineBase):
 
         It only moves forward. The engine's own ticket key is replaced when its lifetime is over.
         """
-        self._check_open()
-        ring = self._server.resumption.ring
-        drbg = self._drbg_here()
-        if drbg is None or ring.current() is None:
-            ring.advance(now_ms)
-        else:
-            self._server.resumption.at_serve(now_ms, drbg.fill)
-        self._server.clients.advance(now_ms)
+        with Whole(self):
+            ring = self._server.resumption.ring
+            if self._drbg is None or ring.current() is None:
+                ring.advance(now_ms)
+            else:
+                self._server.resumption.at_serve(now_ms, self._drbg.fill)
+            self._server.clients.advance(now_ms)
 
     def trust_clients(self, pem: bytes) -> int:
         """Replace the client store with the roots of a PEM bundle; how many they are.
@@ -134,7 +132,17 @@ class Configuration(EngineBase):
 
     def set_resting(self, count: int) -> None:
         """How many idle connections may keep their area until it is wanted; 0 is none."""
-        self._check_open()
-        if not 0 <= count <= self._pool.areas:
-            raise ValueError("from 0 to the number of areas may rest")
-        self._pool.set_resting(count)
+        with Whole(self):
+            count = as_int(count)
+            if not 0 <= count <= self._pool.areas:
+                raise ValueError("from 0 to the number of areas may rest")
+            self._pool.set_resting(count)
+
+
+def _protocol(name: bytes | str) -> bytes:
+    """A protocol's name as bytes; a number would be so many zeros."""
+    if isinstance(name, str):
+        return name.encode()
+    if not isinstance(name, bytes | bytearray | memoryview):
+        raise TypeError("the name of a protocol is bytes or str")
+    return bytes(name)

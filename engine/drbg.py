@@ -9,8 +9,9 @@ no key is used for two draws, and the same seed and the same draws give the same
 conversation is repeated byte for byte.
 
 The state is 32 bytes in a bytearray that is overwritten in place; no key is ever a `bytes` object,
-which could not be wiped. The generator is seeded by the engine's caller and never again: an engine
-knows which process seeded it and starts nothing in another.
+which could not be wiped. A second seed is mixed in, as the plaintext of a draw whose ciphertext is
+the next key: who knows the old state or the new bytes, but not both, knows nothing, and the same
+bytes given twice repeat no draw. A process that forks takes no generator with it: `engine.base`.
 
 What this cannot see: OpenSSL keeps its own copy of the key inside the cipher context for the length
 of a draw, and clears it when the context is freed.
@@ -26,23 +27,28 @@ _NONCE = bytes(12)
 _TAG = 16
 _PIECE = 1024
 _ZEROS = memoryview(bytes(SEED_SIZE + _PIECE + _TAG))
-_NEXT_KEY = _ZEROS[:SEED_SIZE]
 
 
 class Drbg:
     """A deterministic generator from 32 bytes of entropy.
 
-    Raises ValueError for entropy of another length, and for a draw after `wipe`.
+    Raises ValueError for entropy of another length, and for a draw after `wipe`; TypeError for what
+    is not contiguous bytes.
     """
 
     __slots__ = ("_key", "_live", "_stream")
 
     def __init__(self, entropy: bytes | bytearray | memoryview) -> None:
-        if len(entropy) != SEED_SIZE:
-            raise ValueError(f"the generator is seeded with exactly {SEED_SIZE} bytes")
-        self._key = bytearray(entropy)
+        self._key = bytearray(_seed(entropy))
         self._live = True
         self._stream = memoryview(bytearray(len(_ZEROS)))
+
+    def mix(self, entropy: bytes | bytearray | memoryview) -> None:
+        """Add 32 bytes of entropy to what the state already has."""
+        stream = self._stream[: SEED_SIZE + _TAG]
+        ChaCha20Poly1305(self._key).encrypt_into(_NONCE, _seed(entropy), None, stream)
+        self._key[:] = stream[:SEED_SIZE]
+        self.clear_stream()
 
     def fill(self, view: bytearray | memoryview) -> None:
         """Overwrite the whole of `view` with random bytes."""
@@ -69,5 +75,22 @@ class Drbg:
 
     def wipe(self) -> None:
         """Overwrite the state. Every later draw is a ValueError."""
-        self._key[:] = _NEXT_KEY
         self._live = False
+        self._key[:] = _ZEROS[:SEED_SIZE]
+        self.clear_stream()
+
+    def clear_stream(self) -> None:
+        """Overwrite what a draw that broke has left of its keystream."""
+        self._stream[:] = _ZEROS
+
+    def residue(self) -> int:
+        """How many bytes of a keystream are left; 0 between draws."""
+        return len(_ZEROS) - bytes(self._stream).count(0)
+
+
+def _seed(entropy: bytes | bytearray | memoryview) -> memoryview:
+    """Entropy as its bytes, whatever the items of the buffer are."""
+    seed = memoryview(entropy).cast("B")
+    if len(seed) != SEED_SIZE:
+        raise ValueError(f"the generator is seeded with exactly {SEED_SIZE} bytes")
+    return seed

@@ -4,14 +4,18 @@ Two kinds of answer, never mixed. A configuration or start call that is refused 
 and changes nothing. A call that moves bytes never raises for what a peer sent: the connection
 fails, `event` and `failure` say so, and its alert waits to be taken. ValueError, IndexError and
 TypeError are the caller's own mistakes.
+
+What else is raised is a fault of ours, or came from outside: no memory, too deep a stack, Ctrl-C.
+From the first line that has an effect a call stands in a `try`, which is free until then. A call
+that breaks there has ended its connection, a start has begun none, and `engine.base` says how.
 """
 
-import traceback
-from typing import Final, NoReturn
+from typing import Final
 
 from cryptography.exceptions import InvalidTag
 
 from engine import copies
+from engine.base import NOBODY
 from engine.codepoints import APPLICATION_DATA
 from engine.configuration import Configuration
 from engine.events import END, FAILED, WOULD_BLOCK
@@ -23,7 +27,6 @@ from engine.layout import (
     ESTABLISHED,
     F_CLOSE_SENT,
     F_PEER_CLOSED,
-    FAILURE,
     FLAGS,
     FREE,
     HEADER,
@@ -40,7 +43,6 @@ from engine.layout import (
 )
 from engine.layout import FAILED as STATE_FAILED
 from engine.peers import Peers
-from engine.pool import Area
 from engine.readings import Readings
 from engine.receive import feed as feed_records
 from engine.receive import on_opened
@@ -60,6 +62,7 @@ from engine.server import Server
 from engine.ticket_keys import checked_time
 
 _CONTENT: Final = OUT + HEADER
+_SEALED: Final = OUT + OVERHEAD
 # What assigning bytes to a slice of a view of something else raises, before it writes any.
 _NOT_BYTES: Final = (ValueError, NotImplementedError)
 _LEAST: Final = HEADER + 1 + 1 + TAG  # a record with one byte of content
@@ -71,7 +74,7 @@ _SIGNING: Final = ("hedged", "deterministic")
 class Engine(Configuration, Readings, Peers):
     """All connections of one server: `slots` of them, sharing `areas` of working memory.
 
-    An engine belongs to one thread and to the process that seeded it. Times are Unix milliseconds.
+    An engine belongs to one thread and to the process that made it. Times are Unix milliseconds.
     """
 
     @classmethod
@@ -112,24 +115,29 @@ class Engine(Configuration, Readings, Peers):
         pool = self._pool
         if pool.state(slot) != FREE:
             raise ValueError("the slot has a connection")
-        drbg = self._drbg_here()
+        drbg = self._drbg
         if drbg is None:
             raise Refused(Refusal.NO_ENTROPY)
         if not len(self._server.identities):
             raise Refused(Refusal.SERVER_CHAIN)
         now_ms = checked_time(now_ms)
-        area = pool.lease_for_handshake(slot)
-        if area is None:
+        if not pool.areas_free():
             raise Refused(Refusal.POOL)
-        self._server.resumption.at_serve(now_ms, drbg.fill)
-        # All draws of a connection are made here, always as many: what other connections do in
-        # the meantime cannot change its bytes.
-        drbg.fill(area.bytes[ENTROPY:ENTROPY_END])
-        words = area.words
-        words[STATE] = WAIT_CLIENT_HELLO
-        words[SERVED_MS] = now_ms
-        words[AUTH_MODE] = self._server.clients.mode
-        self._handshakes += 1
+        try:
+            area = pool.lease_for_handshake(slot)
+            self._server.resumption.at_serve(now_ms, drbg.fill)
+            # All draws of a connection are made here, always as many: what other connections do in
+            # the meantime cannot change its bytes.
+            drbg.fill(area.bytes[ENTROPY:ENTROPY_END])
+            words = area.words
+            words[SERVED_MS] = now_ms
+            words[AUTH_MODE] = self._server.clients.mode
+            # The last step, with which it has begun: until here the slot is free.
+            words[STATE] = WAIT_CLIENT_HELLO
+        except BaseException:
+            self._torn += (NOBODY,)
+            self._broke()
+            raise
 
     def feed(self, slot: int, data: Buffer) -> int:
         """Bytes from the peer; how many were taken.
@@ -156,40 +164,42 @@ class Engine(Configuration, Readings, Peers):
             or area.opener is None
         ):
             return self._feed_any(slot, memoryview(piece))
-        area.resting = False
-        del self._resting[slot]
-        end = _RECEIVED_LESS + length
-        area.received_high = end
-        block = area.bytes
         try:
-            area.opener.decrypt_into(
-                (area.read_iv ^ sequence).to_bytes(12),
-                piece[HEADER:],
-                header,
-                block[RECEIVED:end],
-            )
-        except InvalidTag:
-            copies.clear(block, RECEIVED, end)
-            fail(area, Refusal.BAD_RECORD_MAC)
-        else:
-            words[READ_SEQ] = sequence + 1
-            last = end - 1
-            if block[last] == APPLICATION_DATA:
-                if area.run:
-                    words[RUN] = area.run = 0
-                area.received_end = last
-                area.quick = True
-                return length
-            area.quick = False
+            area.resting = False
+            del self._resting[slot]
+            end = _RECEIVED_LESS + length
+            area.received_high = end
+            block = area.bytes
             try:
+                area.opener.decrypt_into(
+                    (area.read_iv ^ sequence).to_bytes(12),
+                    piece[HEADER:],
+                    header,
+                    block[RECEIVED:end],
+                )
+            except InvalidTag:
+                copies.clear(block, RECEIVED, end)
+                fail(area, Refusal.BAD_RECORD_MAC)
+            else:
+                words[READ_SEQ] = sequence + 1
+                last = end - 1
+                if block[last] == APPLICATION_DATA:
+                    if area.run:
+                        words[RUN] = area.run = 0
+                    area.received_end = last
+                    area.quick = True
+                    return length
+                area.quick = False
                 refusal = on_opened(self._server, area, RECEIVED, end)
                 if refusal is not None:
                     fail(area, refusal)
-            except BaseException as bug:
-                self._broke(slot, area, False, bug)
-        self._pool.mind_leaf(slot, area)
-        self._pool.settle(slot, area)
-        return length
+            self._pool.mind_leaf(slot, area)
+            self._pool.settle(slot, area)
+            return length
+        except BaseException:
+            self._torn += (slot,)
+            self._broke()
+            raise
 
     def _feed_any(self, slot: int, view: memoryview) -> int:
         words = self._words_of(slot)
@@ -197,20 +207,18 @@ class Engine(Configuration, Readings, Peers):
             return len(view)
         if not view:
             return 0
-        area = self._pool.lease(slot)
-        if area is None:
-            return 0
-        words = area.words
-        handshaking = words[STATE] < ESTABLISHED
         try:
+            area = self._pool.lease(slot)
+            if area is None:
+                return 0
             taken = feed_records(self._server, area, view)
-        except BaseException as bug:
-            self._broke(slot, area, handshaking, bug)
-        if handshaking and words[STATE] >= ESTABLISHED:
-            self._handshakes -= 1
-        self._pool.mind_leaf(slot, area)
-        self._pool.settle(slot, area)
-        return taken
+            self._pool.mind_leaf(slot, area)
+            self._pool.settle(slot, area)
+            return taken
+        except BaseException:
+            self._torn += (slot,)
+            self._broke()
+            raise
 
     def take(self, slot: int, out: bytearray | memoryview) -> int:
         """Move bytes for the peer into `out`; how many. Any split gives the same bytes."""
@@ -225,31 +233,43 @@ class Engine(Configuration, Readings, Peers):
                     target[:count] = block[OUT:end]
                 except _NOT_BYTES:
                     return self._take_any(slot, _writable(out))
-                copies.clear(block, OUT, end)
-                area.out_end = area.out_high = OUT
-                area.resting = True
-                resting = self._resting
-                resting[slot] = area
-                if len(resting) > self._pool.may_rest:
-                    self._pool.end_longest_rest()
-                return count
+                try:
+                    area.out_end = OUT
+                    copies.clear(block, OUT, end)
+                    area.out_high = OUT
+                    area.resting = True
+                    resting = self._resting
+                    resting[slot] = area
+                    if len(resting) > self._pool.may_rest:
+                        self._pool.end_longest_rest()
+                    return count
+                except BaseException:
+                    self._torn += (slot,)
+                    self._broke()
+                    raise
         return self._take_any(slot, _writable(out))
 
     def _take_any(self, slot: int, target: memoryview) -> int:
+        self._words_of(slot)
         area = self._held.get(slot)
         if area is None:
-            self._words_of(slot)
             return 0
         area.quick = False
         start = area.out_start
         count = min(area.out_end - start, len(target))
-        if count:
+        if not count:
+            return 0
+        try:
             target[:count] = area.bytes[start : start + count]
             area.out_start = start + count
             if area.out_start == area.out_end:
                 area.out_start = area.out_end = OUT
                 self._pool.settle(slot, area)
-        return count
+            return count
+        except BaseException:
+            self._torn += (slot,)
+            self._broke()
+            raise
 
     def send(self, slot: int, data: Buffer) -> int:
         """Application data for the peer; how many bytes were taken.
@@ -267,34 +287,40 @@ class Engine(Configuration, Readings, Peers):
             sequence = area.words[WRITE_SEQ]
             if 0 < length <= MAX_PLAINTEXT and sequence < area.write_limit:
                 try:
-                    area.bytes[_CONTENT : _CONTENT + length] = data
-                except _NOT_BYTES:
-                    return self._send_any(slot, _readable(data))
-                area.resting = False
-                del self._resting[slot]
-                try:
-                    seal_first(area, length, sequence)
-                except BaseException as bug:
-                    self._broke(slot, area, False, bug)
-                area.quick = True
-                return length
+                    area.out_high = _SEALED + length
+                    try:
+                        area.bytes[_CONTENT : _CONTENT + length] = data
+                    except _NOT_BYTES:
+                        pass  # nothing was written
+                    else:
+                        area.resting = False
+                        del self._resting[slot]
+                        seal_first(area, length, sequence)
+                        area.quick = True
+                        return length
+                except BaseException:
+                    self._torn += (slot,)
+                    self._broke()
+                    raise
         return self._send_any(slot, _readable(data))
 
     def _send_any(self, slot: int, view: memoryview) -> int:
         words = self._words_of(slot)
         if not view or words[STATE] != ESTABLISHED or words[FLAGS] & F_CLOSE_SENT:
             return 0
-        area = self._pool.lease(slot)
-        if area is None:
-            return 0
         try:
+            area = self._pool.lease(slot)
+            if area is None:
+                return 0
             taken = queue_application_data(area, view)
-        except BaseException as bug:
-            self._broke(slot, area, False, bug)
-        if area.words[STATE] == STATE_FAILED:
-            self._pool.mind_leaf(slot, area)
-            self._pool.settle(slot, area)
-        return taken
+            if area.words[STATE] == STATE_FAILED:
+                self._pool.mind_leaf(slot, area)
+                self._pool.settle(slot, area)
+            return taken
+        except BaseException:
+            self._torn += (slot,)
+            self._broke()
+            raise
 
     def recv(self, slot: int, out: bytearray | memoryview) -> int:
         """Move received plaintext into `out`.
@@ -313,14 +339,20 @@ class Engine(Configuration, Readings, Peers):
                     target[:count] = block[RECEIVED:end]
                 except _NOT_BYTES:
                     return self._recv_any(slot, _writable(out))
-                copies.clear(block, RECEIVED, area.received_high)
-                area.received_end = area.received_high = RECEIVED
-                area.resting = True
-                resting = self._resting
-                resting[slot] = area
-                if len(resting) > self._pool.may_rest:
-                    self._pool.end_longest_rest()
-                return count
+                try:
+                    area.received_end = RECEIVED
+                    copies.clear(block, RECEIVED, area.received_high)
+                    area.received_high = RECEIVED
+                    area.resting = True
+                    resting = self._resting
+                    resting[slot] = area
+                    if len(resting) > self._pool.may_rest:
+                        self._pool.end_longest_rest()
+                    return count
+                except BaseException:
+                    self._torn += (slot,)
+                    self._broke()
+                    raise
         return self._recv_any(slot, _writable(out))
 
     def _recv_any(self, slot: int, target: memoryview) -> int:
@@ -331,12 +363,17 @@ class Engine(Configuration, Readings, Peers):
             start = area.received_start
             count = min(area.received_end - start, len(target))
             if count:
-                target[:count] = area.bytes[start : start + count]
-                area.received_start = start + count
-                if area.received_start == area.received_end:
-                    area.received_start = area.received_end = RECEIVED
-                    self._pool.settle(slot, area)
-                return count
+                try:
+                    target[:count] = area.bytes[start : start + count]
+                    area.received_start = start + count
+                    if area.received_start == area.received_end:
+                        area.received_start = area.received_end = RECEIVED
+                        self._pool.settle(slot, area)
+                    return count
+                except BaseException:
+                    self._torn += (slot,)
+                    self._broke()
+                    raise
         if words[STATE] == STATE_FAILED:
             return FAILED
         return END if words[FLAGS] & F_PEER_CLOSED else WOULD_BLOCK
@@ -348,16 +385,18 @@ class Engine(Configuration, Readings, Peers):
             return False
         if words[FLAGS] & F_CLOSE_SENT:
             return True
-        area = self._pool.lease(slot)
-        if area is None:
-            return False
         try:
+            area = self._pool.lease(slot)
+            if area is None:
+                return False
             queue_close_notify(area)
-        except BaseException as bug:
-            self._broke(slot, area, False, bug)
-        self._pool.mind_leaf(slot, area)
-        self._pool.settle(slot, area)
-        return self._pool.state(slot) == ESTABLISHED
+            self._pool.mind_leaf(slot, area)
+            self._pool.settle(slot, area)
+            return self._pool.state(slot) == ESTABLISHED
+        except BaseException:
+            self._torn += (slot,)
+            self._broke()
+            raise
 
     def eof(self, slot: int) -> None:
         """The transport ended. Without the peer's close_notify that is a failure: a truncated
@@ -365,48 +404,40 @@ class Engine(Configuration, Readings, Peers):
         words = self._words_of(slot)
         if words[STATE] == STATE_FAILED or words[FLAGS] & F_PEER_CLOSED:
             return
+        pool = self._pool
         area = self._held.get(slot)
-        if area is None:
-            copies.clear_keys(self._pool.core(slot))
-            words[STATE] = STATE_FAILED
-            words[FAILURE] = Refusal.PEER_CLOSED.code
-            self._pool.forget_peer(slot, words)
-            return
-        if words[STATE] < ESTABLISHED:
-            self._handshakes -= 1
-        self._pool.lease(slot)
-        fail(area, Refusal.PEER_CLOSED)
-        self._pool.mind_leaf(slot, area)
-        self._pool.settle(slot, area)
+        try:
+            if area is None:
+                pool.fail_core(slot, Refusal.PEER_CLOSED.code)
+            else:
+                pool.lease(slot)
+                fail(area, Refusal.PEER_CLOSED)
+                pool.mind_leaf(slot, area)
+                pool.settle(slot, area)
+        except BaseException:
+            self._torn += (slot,)
+            self._broke()
+            raise
 
     def drop(self, slot: int) -> None:
         """Free the slot: area and core cleared, whatever state it is in."""
-        if self._words_of(slot)[STATE] < ESTABLISHED:
-            self._handshakes -= 1
-        self._pool.drop(slot)
+        self._words_of(slot)
+        try:
+            self._pool.drop(slot)
+        except BaseException:
+            self._torn += (slot,)
+            self._broke()
+            raise
 
     def close(self) -> None:
         """Wipe everything. Every call after it raises ValueError."""
-        self._check_open()
-        self._open = False
-        self._server.identities.wipe()
-        self._server.resumption.wipe()
-        if self._drbg is not None:
-            self._drbg.wipe()
-        self._pool.close()
-
-    def _broke(self, slot: int, area: Area, handshaking: bool, bug: BaseException) -> NoReturn:
-        """A fault of ours in a call that moves bytes: the connection ends, the fault is raised.
-
-        The frames it passed through are emptied first: they hold bytes of the connection.
-        """
-        fail(area, Refusal.INTERNAL_ERROR)
-        if handshaking:
-            self._handshakes -= 1
-        self._pool.mind_leaf(slot, area)
-        self._pool.settle(slot, area)
-        traceback.clear_frames(bug.__traceback__)
-        raise bug
+        if self._ended:
+            raise ValueError(self._ended)
+        try:
+            self._wipe()
+        except BaseException:
+            self._wipe()
+            raise
 
 
 def _readable(data: Buffer) -> memoryview:

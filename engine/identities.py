@@ -114,8 +114,9 @@ class Identities:
         """Add an identity and answer its id. Raises Refused, and then nothing has changed."""
         if self._count == MAX_IDENTITIES:
             raise Refused(Refusal.SERVER_IDENTITIES_FULL)
-        self._place(self._count, _judge(chain_pem, key_pem, names, now_ms))
-        return self._count - 1
+        which = self._count
+        self._place(which, _judge(chain_pem, key_pem, names, now_ms))
+        return which
 
     def replace(
         self,
@@ -161,30 +162,29 @@ class Identities:
 
     def wipe(self) -> None:
         """Forget every identity. A key goes with the last connection that holds its identity."""
-        self._count = 0
-        self._entries[:] = [None] * MAX_IDENTITIES
-        self._index()
+        self._hold([None] * MAX_IDENTITIES)
 
     def _place(self, which: int, identity: Identity) -> None:
-        self._entries[which] = identity
-        self._count = max(self._count, which + 1)
-        self._index()
+        entries = self._entries.copy()
+        entries[which] = identity
+        self._hold(entries)
 
-    def _index(self) -> None:
-        """Make the tables of names again: the earlier identity keeps a name that two have."""
+    def _hold(self, entries: list[Identity | None]) -> None:
+        """These identities and the tables of their names, in one step: a call that breaks has
+        changed nothing. The earlier identity keeps a name that two have."""
         exact: dict[bytes, tuple[Identity, bool]] = {}
         wild: dict[bytes, tuple[Identity, bool]] = {}
-        for identity in self._entries[: self._count]:
-            assert identity is not None
+        held = [identity for identity in entries if identity is not None]
+        for identity in held:
             for name in identity.names:
                 if name.startswith(b"*."):
                     wild.setdefault(name[2:], (identity, True))
                 else:
                     exact.setdefault(name, (identity, True))
-        first = self._entries[0]
-        self._default = None if first is None else (first, False)
-        self._exact = exact
-        self._wild = wild
+        first = entries[0]
+        default = None if first is None else (first, False)
+        self._entries, self._count = entries, len(held)
+        self._default, self._exact, self._wild = default, exact, wild
 
 
 def _judge(chain_pem: bytes, key_pem: bytes, names: Sequence[str], now_ms: int) -> Identity:

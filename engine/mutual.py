@@ -53,9 +53,10 @@ class ClientAuthentication:
     def trust(self, pem: bytes) -> int:
         """Replace the store; the number of its roots. `Refused` leaves it as it was."""
         store = stores.load(pem)
-        self.request = clientauth.certificate_request(store.authorities)
-        self.store = store
-        self.generation = stores.next_generation(self.generation)
+        request = clientauth.certificate_request(store.authorities)
+        generation = stores.next_generation(self.generation)
+        # In one step: a call that breaks has changed nothing.
+        self.store, self.request, self.generation = store, request, generation
         return len(store)
 
     def set_mode(self, mode: int) -> None:
@@ -93,8 +94,8 @@ class ClientAuthentication:
                 return verified
             leaf = verified.leaf
             end = LEAF + len(leaf)
-            area.bytes[LEAF:end] = leaf
             area.leaf_high = max(area.leaf_high, end)
+            area.bytes[LEAF:end] = leaf
             words[LEAF_LEN] = len(leaf)
             words[PEER_NOT_AFTER] = verified.not_after
             words[STORE_GENERATION] = self.generation

@@ -5,10 +5,15 @@ connection holds one while it is in its handshake or has bytes in a buffer. Then
 cleared, or rests in it until another connection wants it. A core has one current copy: while an
 area holds it, the slot's own is zero.
 
+`held` alone says whose an area is, and an area changes hands in one step, the entry in `held`. What
+comes before the step can be thrown away and what comes after it can be done again, so that an
+exception between any two lines loses nothing: `mend` makes the rest from `held`.
+
 The rules, and what each stops:
 
 - An area goes back zeroed to the high-water mark of each of its buffers, so that no connection's
-  keys or plaintext can reach the next one through it.
+  keys or plaintext can reach the next one through it. A mark rises before its buffer is written:
+  what a fault leaves half written is below it.
 - Free areas are last in, first out, and a handshake takes a resting connection's area before a
   free one: the pages that handshakes write stay the same few.
 - The maps are private: a forked process must not write into its parent's connections. They are
@@ -16,6 +21,7 @@ The rules, and what each stops:
 """
 
 import mmap
+from contextlib import suppress
 from operator import attrgetter
 from typing import Final
 
@@ -31,6 +37,7 @@ from engine.layout import (
     F_LEAF_KEPT,
     F_PEER_CLOSED,
     FAILED,
+    FAILURE,
     FLAGS,
     FREE,
     HANDSHAKE,
@@ -53,7 +60,9 @@ from engine.layout import (
 from engine.rooms import Rooms
 from engine.schedule import Aead, Transcript
 
-_MAP_NORESERVE: Final = 0x4000  # Linux; the mmap module has no name for it before 3.12
+# Linux; the mmap module has no name for the first before 3.12, nor for the second.
+_MAP_NORESERVE: Final = 0x4000
+_MADV_WIPEONFORK: Final = 18
 DEFAULT_RESTING: Final = 32
 # A verified client's leaf too large for its slot's room keeps its area for the connection's life.
 _CLOSED: Final = F_PEER_CLOSED | F_CLOSE_SENT
@@ -151,6 +160,13 @@ class Area:
             copies.clear(block, SCRATCH, SCRATCH_END)
             self.scratch_used = False
 
+    def wipe(self) -> None:
+        """Zero the whole block, whatever the marks say, and forget whose it was."""
+        copies.wipe(self.bytes)
+        self.resting = False
+        self.reset()
+        self.forget()
+
 
 def _private_map(length: int) -> mmap.mmap:
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
@@ -158,6 +174,10 @@ def _private_map(length: int) -> mmap.mmap:
     # A huge page would make 2 MiB resident for one core, and a core dump would hold every key.
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     memory.madvise(mmap.MADV_DONTDUMP)
+    # A forked child gets zeros. Kernels before 4.14 do not know it; there the engines of a child,
+    # which do not answer, give their maps back.
+    with suppress(OSError):
+        memory.madvise(_MADV_WIPEONFORK)
     return memory
 
 
@@ -165,7 +185,9 @@ class Pool:
     """The cores of all slots, the areas, and who holds which.
 
     `held` maps a slot to its area, resting or not; `resting` is its part that rests, the longest
-    first. Both are read directly by the byte-moving calls.
+    first. Both are read directly by the byte-moving calls. `_every` has each area that was ever
+    made, and `_free` those that nobody holds: an area is put there when it is clean, and taken from
+    there before it is written.
     """
 
     def __init__(self, slots: int, areas: int) -> None:
@@ -174,8 +196,8 @@ class Pool:
         self.held: dict[int, Area] = {}
         self.resting: dict[int, Area] = {}
         self.may_rest = min(DEFAULT_RESTING, areas)
+        self._every: list[Area] = []
         self._free: list[Area] = []
-        self._made = 0
         self._core_map = _private_map(slots * CORE_LEN)
         self._area_map = _private_map(areas * AREA_LEN)
         self._room_map = _private_map(slots * ROOM_LEN)
@@ -254,35 +276,37 @@ class Pool:
             area = self._take_resting()
         else:
             return None
-        self.held[slot] = area
         core = self.core(slot)
         copies.copy_core(area.bytes, core)
+        self.held[slot] = area
         copies.clear(core, 0, CORE_LEN)
         return area
 
-    def lease_for_handshake(self, slot: int) -> Area | None:
-        """An area for a new connection, whose core starts as zeros: nothing is copied in."""
-        if self.resting:
-            area = self._take_resting()
-        elif self._free or self._made < self.areas:
-            area = self._take_free()
-        else:
-            return None
-        self.held[slot] = area
+    def lease_for_handshake(self, slot: int) -> Area:
+        """An area for a new connection, when `areas_free` is not 0.
+
+        Its core starts as zeros: nothing is copied in.
+        """
+        area = self._take_resting() if self.resting else self._take_free()
         area.scratch_used = True
+        self.held[slot] = area
         return area
+
+    @property
+    def _made(self) -> int:
+        """How many areas were ever leased: those behind them were never written."""
+        return len(self._every)
 
     def _take_free(self) -> Area:
         if self._free:
             return self._free.pop()
         start = self._made * AREA_LEN
         area = Area(self._made, self._area_bytes[start : start + AREA_LEN])
-        self._made += 1
+        self._every.append(area)
         return area
 
     def _take_resting(self) -> Area:
-        slot = next(iter(self.resting))
-        self.release(slot, self.resting[slot])
+        self.end_longest_rest()
         return self._free.pop()
 
     # -- settle -----------------------------------------------------------------------------
@@ -313,7 +337,7 @@ class Pool:
             self.end_longest_rest()
 
     def end_longest_rest(self) -> None:
-        """One more rests than may: the connection that rested longest gives its area up."""
+        """The connection that rested longest gives its area up."""
         longest = next(iter(self.resting))
         self.release(longest, self.resting[longest])
 
@@ -323,10 +347,9 @@ class Pool:
         self._give_back(slot, area)
 
     def _give_back(self, slot: int, area: Area) -> None:
-        if area.resting:
-            area.resting = False
-            del self.resting[slot]
         del self.held[slot]
+        self.resting.pop(slot, None)
+        area.resting = False
         copies.clear(area.bytes, 0, CORE_LEN)
         area.clear_buffers()
         area.reset()
@@ -335,47 +358,87 @@ class Pool:
 
     def set_resting(self, count: int) -> None:
         """How many connections may rest; those over it give their areas up, the longest first."""
-        self.may_rest = count
         while len(self.resting) > count:
-            slot = next(iter(self.resting))
-            self.release(slot, self.resting[slot])
+            self.end_longest_rest()
+        self.may_rest = count
 
     def drop(self, slot: int) -> None:
         """Free a slot: its area cleared, its core zero."""
         self.forget_peer(slot, self.words(slot))
         area = self.held.get(slot)
+        core = self.core(slot)
         if area is not None:
+            # Until its area has gone back the slot is failed and not free: it can be dropped again.
+            core.cast("q")[STATE] = FAILED
             self._give_back(slot, area)
-        copies.clear(self.core(slot), 0, CORE_LEN)
+        copies.clear(core, 0, CORE_LEN)
 
-    def close(self) -> None:
-        """Wipe everything, then let the maps go.
+    def fail_core(self, slot: int, failure: int) -> None:
+        """Fail a connection that has no area, for the refusal of this code: its keys cleared."""
+        words = self.words(slot)
+        words[FAILURE] = failure
+        words[STATE] = FAILED
+        copies.clear_keys(self.core(slot))
+        self.forget_peer(slot, words)
 
-        A view of a map that somebody still holds keeps it mapped; what it shows is zeros.
+    def forget_room(self, slot: int) -> None:
+        """Zero a room whatever it holds: a fault may have come while its leaf was written."""
+        if self.rooms.nonzero_past(slot, 0):
+            self.rooms.clear(slot, ROOM_LEN)
+
+    def mend(self) -> None:
+        """After a fault anywhere: make what follows from `held` again, and lose no area.
+
+        An area is its holder's with the current copy of the core, whatever else was begun; one that
+        was leased for a connection that did not begin has no holder. What nobody holds is wiped.
+        Nothing here depends on how far the call had come, and all of it can be done again.
         """
-        for area in list(self.held.values()):
-            copies.clear(area.bytes, 0, AREA_LEN)
+        held, resting = self.held, self.resting
+        for slot, area in list(held.items()):
+            if area.words[STATE] == FREE:
+                del held[slot]
+                continue
+            copies.clear(self.core(slot), 0, CORE_LEN)
+            if not area.resting or slot not in resting:
+                area.resting = False
+                resting.pop(slot, None)
+        for slot in [slot for slot in resting if slot not in held]:
+            del resting[slot]
+        known = {*held.values(), *self._free}
+        for area in self._every:
+            if area not in known:
+                area.wipe()
+                self._free.append(area)
+
+    def wipe(self) -> None:
+        """Zero everything, for nobody to use it again. A view held outside shows zeros."""
+        self.held.clear()
+        self.resting.clear()
+        for area in self._every:
             area.forget()
         # Only what was ever written is wiped: the rest would become resident for nothing.
         copies.wipe(self._area_bytes[: self._made * AREA_LEN])
         copies.wipe(self._cores)
         copies.wipe(self._rooms)
-        for area in self.held.values():
-            area.words.release()
-            area.bytes.release()
-        for area in self._free:
-            area.words.release()
-            area.bytes.release()
+
+    def close(self) -> None:
+        """Let the maps go, and the objects of every connection. It can be done again.
+
+        A view of a map that somebody still holds keeps it mapped.
+        """
         self.held.clear()
         self.resting.clear()
         self._free.clear()
-        for view in (self._core_words, self._cores, self._area_bytes, self._rooms):
-            view.release()
+        views = [self._core_words, self._cores, self._area_bytes, self._rooms]
+        for area in self._every:
+            area.forget()
+            views += area.words, area.bytes
+        for view in views:
+            with suppress(BufferError):
+                view.release()
         for memory in (self._core_map, self._area_map, self._room_map):
-            try:
+            with suppress(BufferError):
                 memory.close()
-            except BufferError:
-                continue
 
     # -- what clearing left -----------------------------------------------------------------
 
@@ -386,15 +449,18 @@ class Pool:
     def residue(self) -> int:
         """How many bytes and objects the clearing left behind; 0 after every call.
 
-        Scans the memory itself: free areas, leased once or never; resting areas past the core;
-        the cores of free slots, and those that an area holds the only copy of; the keys of failed
-        connections; objects that a free area still refers to.
+        Scans the memory itself, every area by who holds it: those that nobody holds, leased once or
+        never; resting areas past the core; the cores of free slots, and those that an area holds
+        the only copy of; the keys of failed connections; objects that a free area still refers to.
+        An area that is neither held nor free, or both, counts as one.
         """
         count = copies.nonzero(self._area_bytes[self._made * AREA_LEN :])
-        for area in self._free:
-            count += copies.nonzero(area.bytes) + _objects(area)
-        for area in self.held.values():
-            if area.resting:
+        count += abs(self._made - len(self.held) - len(self._free))
+        holding = set(self.held.values())
+        for area in self._every:
+            if area not in holding:
+                count += copies.nonzero(area.bytes) + _objects(area)
+            elif area.resting:
                 count += copies.nonzero(area.bytes[CORE_LEN:])
             elif area.words[STATE] == FAILED:
                 count += copies.nonzero(area.bytes[KEYS:KEYS_END])

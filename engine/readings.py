@@ -90,9 +90,10 @@ class Readings(EngineBase):
         return self._name(slot, ALPN, ALPN_LEN)
 
     def handshakes_in_progress(self) -> int:
-        """Connections between `serve` and the end of their handshake."""
+        """Connections between `serve` and the end of their handshake. Each has an area, and every
+        area that is held is asked."""
         self._check_open()
-        return self._handshakes
+        return sum(area.words[STATE] < ESTABLISHED for area in self._held.values())
 
     # -- memory -----------------------------------------------------------------------------
 
@@ -121,6 +122,8 @@ class Readings(EngineBase):
         self._check_open()
         server = self._server
         stray = server.identities.stray_keys() + server.resumption.ring.residue()
+        if self._drbg is not None:
+            stray += self._drbg.residue()
         return self._pool.residue() + stray
 
     def _answered(self, slot: int, word: int) -> int:

@@ -141,10 +141,10 @@ def _fragments(area: Area, view: memoryview, taken: int) -> int:
 
 def _gather(area: Area, piece: memoryview) -> None:
     end = area.in_end + len(piece)
-    area.bytes[area.in_end : end] = piece
-    area.in_end = end
     if end > area.in_high:
         area.in_high = end
+    area.bytes[area.in_end : end] = piece
+    area.in_end = end
 
 
 def _judge(area: Area, content_type: int, major: int, length: int) -> Refusal | None:
@@ -187,10 +187,12 @@ def _has_room(area: Area, length: int) -> bool:
     if out_room(area) < OUT_RESERVE:
         return False
     if area.received_end + length > _RECEIVED_END and area.received_start > RECEIVED:
-        waiting = area.received_end - area.received_start
+        start, end = area.received_start, area.received_end
+        waiting = end - start
         block = area.bytes
-        block[RECEIVED : RECEIVED + waiting] = block[area.received_start : area.received_end]
-        area.received_start = RECEIVED
+        # Empty while it moves: a fault must not leave plaintext of which a part has moved.
+        area.received_start = area.received_end = RECEIVED
+        block[RECEIVED : RECEIVED + waiting] = block[start:end]
         area.received_end = RECEIVED + waiting
     return area.received_end + length - TAG <= _RECEIVED_END
 
@@ -329,7 +331,7 @@ def _on_handshake(server: Server, area: Area, data: memoryview) -> Refusal | Non
 def _keep(area: Area, data: memoryview) -> None:
     """Append to the message being gathered; its length was judged, so it fits."""
     end = area.handshake_end + len(data)
-    area.bytes[area.handshake_end : end] = data
-    area.handshake_end = end
     if end > area.handshake_high:
         area.handshake_high = end
+    area.bytes[area.handshake_end : end] = data
+    area.handshake_end = end

@@ -7,6 +7,8 @@ slices that name it.
 
 from typing import Final
 
+from cryptography.exceptions import InvalidTag
+
 from engine import codepoints as c
 from engine import copies
 from engine.layout import (
@@ -147,7 +149,7 @@ def open_record(area: Area, header: memoryview, body: memoryview, start: int) ->
     nonce = (area.read_iv ^ sequence).to_bytes(12)
     try:
         opener.decrypt_into(nonce, body, header, area.bytes[start:end])
-    except Exception:  # InvalidTag alone; whatever it was, the record did not open
+    except InvalidTag:
         copies.clear(area.bytes, start, end)
         return False
     words[READ_SEQ] = sequence + 1
@@ -163,14 +165,21 @@ def out_room(area: Area) -> int:
 
 
 def make_out_room(area: Area, length: int) -> None:
-    """Move what is queued to the front when `length` more bytes would not fit behind it."""
+    """Room for `length` more bytes behind what is queued, which moves to the front if it must.
+
+    Who writes there has called this first: the high-water mark rises here.
+    """
     if area.out_end + length > _OUT_END:
         start, end = area.out_start, area.out_end
         queued = end - start
         block = area.bytes
+        # Empty while it moves: a fault must not leave a queue of which a part has moved.
+        area.out_start = area.out_end = OUT
         block[OUT : OUT + queued] = block[start:end]
-        area.out_start = OUT
         area.out_end = OUT + queued
+    end = area.out_end + length
+    if end > area.out_high:
+        area.out_high = end
 
 
 def queue_plain(area: Area, content_type: int, content: bytes) -> None:
@@ -183,13 +192,11 @@ def queue_plain(area: Area, content_type: int, content: bytes) -> None:
         bytes([content_type, 3, 3, length >> 8, length & 255]) + content
     )
     area.out_end = end
-    if end > area.out_high:
-        area.out_high = end
 
 
 def seal_first(area: Area, length: int, sequence: int) -> None:
     """Seal the `length` bytes of application data that stand where the content of the first record
-    of an empty queue belongs. `sequence` is that of the core."""
+    of an empty queue belongs. `sequence` is that of the core; the caller has raised the mark."""
     words = area.words
     block = area.bytes
     last = _CONTENT + length
@@ -207,7 +214,7 @@ def seal_first(area: Area, length: int, sequence: int) -> None:
     words[WRITE_SEQ] = sequence + 1
     if area.run:
         words[RUN] = area.run = 0
-    area.out_end = area.out_high = end
+    area.out_end = end
 
 
 def seal_in_place(area: Area, content_type: int, length: int) -> None:
@@ -233,8 +240,6 @@ def seal_in_place(area: Area, content_type: int, length: int) -> None:
     )
     words[WRITE_SEQ] = sequence + 1
     area.out_end = end
-    if end > area.out_high:
-        area.out_high = end
 
 
 def queue_sealed(area: Area, content_type: int, content: Buffer) -> None:
@@ -326,9 +331,15 @@ def fail(area: Area, refusal: Refusal) -> None:
         return
     if refusal.alert is not None and not (words[FLAGS] & F_CLOSE_SENT or is_spent(area)):
         queue_alert(area, bytes([_FATAL, refusal.alert]))
-    forget_keys(area)
-    words[STATE] = FAILED
+    end(area, refusal)
+
+
+def end(area: Area, refusal: Refusal) -> None:
+    """End a connection without a word."""
+    words = area.words
     words[FAILURE] = refusal.code
+    words[STATE] = FAILED
+    forget_keys(area)
 
 
 def forget_keys(area: Area) -> None:

@@ -265,7 +265,7 @@ class Refusal(StrEnum):
     NO_ENTROPY = (
         "tls-no-entropy",
         None,
-        "The engine was not seeded, or not in this process.",
+        "The engine was not seeded.",
     )
     SERVER_CHAIN = (
         "tls-server-chain",

@@ -8,7 +8,6 @@ tickets, for how long, under which key and at what time are the engine's at the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from engine import codepoints as c
@@ -37,7 +36,7 @@ from engine.pool import Area
 from engine.records import queue_sealed
 from engine.refusals import Refusal
 from engine.schedule import SUITES, Pads, Transcript, mac
-from engine.ticket_keys import TicketKeyRing
+from engine.ticket_keys import Fill, TicketKeyRing
 
 _FINGERPRINT_END: Final = FINGERPRINT + 32
 
@@ -58,12 +57,21 @@ class Resumption:
         self.count = 0
         self.ring = TicketKeyRing(tickets.DEFAULT_LIFETIME_S * 1000)
 
-    def configure(self, count: int, lifetime_s: int) -> None:
-        """The number of tickets a connection, 0 for off, and their lifetime; or `Refused`."""
-        self.count, lifetime_ms = tickets.checked_settings(count, lifetime_s)
-        self.ring.set_lifetime(lifetime_ms)
+    def configure(self, count: int, lifetime_s: int, fill: Fill | None) -> None:
+        """The number of tickets a connection, 0 for off, and their lifetime; or `Refused`.
 
-    def at_serve(self, now_ms: int, fill: Callable[[bytearray], None]) -> None:
+        `fill` is the source of randomness, None before there is one.
+        """
+        count, lifetime_ms = tickets.checked_settings(count, lifetime_s)
+        ring = self.ring
+        if not count:
+            ring.wipe()
+        elif fill is not None and ring.now_ms:
+            # A connection may be waiting that was served before tickets were on.
+            ring.renew(ring.now_ms, fill)
+        self.count, ring.lifetime_ms = count, lifetime_ms
+
+    def at_serve(self, now_ms: int, fill: Fill) -> None:
         """A connection begins: the clock moves, and with tickets on there is a key."""
         if self.count:
             self.ring.renew(now_ms, fill)
@@ -155,7 +163,3 @@ class Resumption:
             bytes(block[ALPN : ALPN + words[ALPN_LEN]]),
         )
         queue_sealed(area, c.HANDSHAKE, b"".join(messages))
-
-    def wipe(self) -> None:
-        """Overwrite every key."""
-        self.ring.wipe()

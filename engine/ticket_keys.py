@@ -7,14 +7,19 @@ The rules:
 - The current key seals and opens. A key that stops being current opens for one ticket lifetime
   more, to the millisecond: no ticket that it sealed lives longer. So a stolen key is worth two
   lifetimes at most.
-- A key that the engine drew is replaced after one lifetime. A program that supplies keys turns that
-  off: then several processes hold the same ring, and only their operator can rotate it.
+- A key that the engine drew is replaced after one lifetime, counted from when it was due and not
+  from when somebody came: unused, it ends two lifetimes after it was drawn. A program that supplies
+  keys turns that off: then several processes hold the same ring, and only their operator can rotate
+  it.
+- Turning tickets off overwrites every key. What it had sealed is not opened when they are on again.
 - The clock only moves forward, and any value forward is taken. A jump cannot be told from a night
   without a connection, and one that is wrong fails safe: it ages tickets, and revives none.
 
-Keys lie in places, bytearrays made once and overwritten when their key goes; there is one more than
-keys, so that a new key is whole before an old one gives way. Deriving a name or a subkey hands a
-place to `hmac` as a buffer: no copy of a key is made here.
+Keys lie in places, bytearrays made once and overwritten when their key goes; there are twice as
+many as keys, so that a whole new list is there before the old one gives way. The list of keys alone
+says which places are in use: it changes in one step, and what it does not name is overwritten,
+after a fault too. Deriving a name or a subkey hands a place to `hmac` as a buffer: no copy of a key
+is made here.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ NAME_LENGTH = 16
 RING_SIZE = 4
 
 # A caller's mistake stops here, so that no sum of a time and a lifetime can pass the 64 bits that a
-# ticket has for it, nor the sign bit of a slot's word.
+# ticket and a slot's word have for it.
 LATEST_MS = 1 << 62
 
 _NAME_LABEL = b"cancho tls ticket key name v1"
@@ -54,22 +59,28 @@ class TicketKey:
     open_until: int
     """Meaningless, and not read, while the key is the current one."""
 
-    def __init__(self, name: bytes, secret: bytearray, now_ms: int) -> None:
+    def __init__(
+        self, name: bytes, secret: bytearray, since_ms: int, until_ms: int, drawn: bool
+    ) -> None:
         self.name = name
         self.secret = secret
-        self.drawn = True
-        self.current_since = now_ms
+        self.drawn = drawn
+        self.current_since = since_ms
+        self.open_until = until_ms
 
 
 class TicketKeyRing:
     """Up to four ticket keys, the first of them current, and the clock of all tickets."""
 
-    __slots__ = ("_keys", "_lifetime_ms", "_now_ms", "_supplied", "_unused")
+    __slots__ = ("_keys", "_now_ms", "_places", "_supplied", "lifetime_ms")
+
+    lifetime_ms: int
+    """The lifetime of the tickets made now. A previous key keeps its date when it changes."""
 
     def __init__(self, lifetime_ms: int) -> None:
-        self._unused = [bytearray(KEY_LENGTH) for _ in range(RING_SIZE + 1)]
+        self._places = [bytearray(KEY_LENGTH) for _ in range(2 * RING_SIZE)]
         self._keys: list[TicketKey] = []
-        self._lifetime_ms = lifetime_ms
+        self.lifetime_ms = lifetime_ms
         self._now_ms = 0
         self._supplied = False
 
@@ -78,27 +89,15 @@ class TicketKeyRing:
         """The latest time that the program gave."""
         return self._now_ms
 
-    @property
-    def lifetime_ms(self) -> int:
-        """The lifetime of the tickets made now."""
-        return self._lifetime_ms
-
-    def set_lifetime(self, lifetime_ms: int) -> None:
-        """Change the lifetime of tickets made from now on; a previous key keeps its date."""
-        self._lifetime_ms = lifetime_ms
-
     def advance(self, now_ms: int) -> None:
         """Move the clock forward; a time before the latest changes nothing."""
         now_ms = checked_time(now_ms)
         if now_ms <= self._now_ms:
             return
         self._now_ms = now_ms
-        # A supplied key past its time is kept: it is how a list that is supplied again, as at every
-        # reload, is known not to be a new one, which would open for another lifetime. Nobody can
-        # supply a key that the engine drew, so that one is overwritten as soon as it opens nothing.
-        for key in self._keys[1:]:
-            if key.drawn and key.open_until <= now_ms:
-                self._remove(key)
+        keys = self._still_held(now_ms)
+        if len(keys) != len(self._keys):
+            self._hold(keys)
 
     def renew(self, now_ms: int, fill: Fill) -> None:
         """Move the clock, and draw a key if the engine's own is missing or has had its lifetime.
@@ -116,15 +115,14 @@ class TicketKeyRing:
 
         `fill` is the source of randomness. It may raise; then nothing has changed.
         """
-        now_ms = checked_time(now_ms)
-        place = self._unused[-1]
+        now_ms = max(self._now_ms, checked_time(now_ms))
+        place = self._unused()[0]
         fill(place)
-        self._unused.pop()
-        self.advance(now_ms)
-        self._retire_current()
-        if len(self._keys) == RING_SIZE:
-            self._remove(self._keys[-1])
-        self._keys.insert(0, TicketKey(key_name(place), place, self._now_ms))
+        key = TicketKey(key_name(place), place, now_ms, 0, drawn=True)
+        self._retire_current(now_ms)
+        older = [old for old in self._keys if not old.drawn or now_ms < old.open_until]
+        self._now_ms = now_ms
+        self._hold([key, *older[: RING_SIZE - 1]])
 
     def set_keys(self, keys: Sequence[Buffer], now_ms: int) -> None:
         """Hold exactly `keys`, the first current, and leave their rotation to the program.
@@ -134,6 +132,8 @@ class TicketKeyRing:
         `Refused` with `tls-server-ticket-key`, and changes nothing, unless there are 1 to 4
         different keys of 32 bytes.
         """
+        if isinstance(keys, str | bytes | bytearray | memoryview):
+            raise TypeError("keys is a list of keys, not one key")
         if not 1 <= len(keys) <= RING_SIZE:
             raise Refused(Refusal.SERVER_TICKET_KEY)
         views = [memoryview(key).cast("B") for key in keys]
@@ -144,18 +144,22 @@ class TicketKeyRing:
         if len(named) != len(keys):
             raise Refused(Refusal.SERVER_TICKET_KEY)
 
-        self.advance(now_ms)
-        self._retire_current()
-        for key in self._keys[:]:
-            if key.name not in named:
-                self._remove(key)
+        now_ms = max(self._now_ms, checked_time(now_ms))
+        self._retire_current(now_ms)
         held = {key.name: key for key in self._keys}
-        self._keys = [held.get(name) or self._placed(name, view) for name, view in named.items()]
-        for key in self._keys:
-            if key.name not in held:
-                key.open_until = self._now_ms + self._lifetime_ms
-            key.drawn = False
-        self._supplied = True
+        unused = self._unused()
+        listed = []
+        for name, view in named.items():
+            old = held.get(name)
+            if old is None:
+                place = unused.pop()
+                place[:] = view
+                since, until = now_ms, now_ms + self.lifetime_ms
+            else:
+                place, since, until = old.secret, old.current_since, old.open_until
+            listed.append(TicketKey(name, place, since, until, drawn=False))
+        self._now_ms, self._supplied = now_ms, True
+        self._hold(listed)
 
     def current(self) -> TicketKey | None:
         """The key that seals, or None before there is one."""
@@ -176,40 +180,66 @@ class TicketKeyRing:
 
     def residue(self) -> int:
         """The bytes that are not zero in places that hold no key in use."""
-        return sum(KEY_LENGTH - place.count(0) for place in self._unused)
+        return sum(KEY_LENGTH - place.count(0) for place in self._unused())
 
     def wipe(self) -> None:
-        """Overwrite every key and forget it."""
-        for key in self._keys[:]:
-            self._remove(key)
+        """Overwrite every key and forget it, and that the program supplied any."""
+        self._supplied = False
+        self._hold([])
+
+    def clear_unused(self) -> None:
+        """Overwrite every place that holds no key in use."""
+        for place in self._unused():
+            place[:] = _ZEROS
 
     def _own_key_due(self, now_ms: int) -> bool:
         """Whether the engine has to draw a key: it has none, or its own has had its lifetime."""
         if not self._keys:
             return True
-        return not self._supplied and now_ms - self._keys[0].current_since >= self._lifetime_ms
+        return not self._supplied and now_ms - self._keys[0].current_since >= self.lifetime_ms
 
-    def _retire_current(self) -> None:
-        """Let the current key, if there is one, open for one lifetime from now."""
-        if self._keys:
-            self._keys[0].open_until = self._now_ms + self._lifetime_ms
+    def _retire_current(self, now_ms: int) -> None:
+        """Let the current key, if there is one, open for one lifetime after it stopped sealing.
 
-    def _placed(self, name: bytes, secret: Buffer) -> TicketKey:
-        """Copy a supplied key into an unused place."""
-        place = self._unused.pop()
-        place[:] = secret
-        return TicketKey(name, place, self._now_ms)
+        The engine's own stopped when it was due, if nobody came to have it replaced: it has sealed
+        nothing since the clock was last moved.
+        """
+        if not self._keys:
+            return
+        key = self._keys[0]
+        stopped = now_ms
+        if not self._supplied:
+            stopped = min(now_ms, max(self._now_ms, key.current_since + self.lifetime_ms))
+        key.open_until = stopped + self.lifetime_ms
 
-    def _remove(self, key: TicketKey) -> None:
-        """Overwrite a key and forget it."""
-        key.secret[:] = _ZEROS
-        self._unused.append(key.secret)
-        self._keys.remove(key)
+    def _still_held(self, now_ms: int) -> list[TicketKey]:
+        """The keys without those whose time is over.
+
+        A supplied key past its time is kept: it is how a list that is supplied again, as at every
+        reload, is known not to be a new one, which would open for another lifetime. Nobody can
+        supply a key that the engine drew, so that one is overwritten as soon as it opens nothing.
+        """
+        if not self._keys:
+            return []
+        current, *older = self._keys
+        if not self._supplied and now_ms - current.current_since >= 2 * self.lifetime_ms:
+            return []
+        return [current, *(key for key in older if not key.drawn or now_ms < key.open_until)]
+
+    def _unused(self) -> list[bytearray]:
+        """The places that hold no key in use."""
+        used = {id(key.secret) for key in self._keys}
+        return [place for place in self._places if id(place) not in used]
+
+    def _hold(self, keys: list[TicketKey]) -> None:
+        """These keys and no others, in one step; then those that went are overwritten."""
+        self._keys = keys
+        self.clear_unused()
 
 
 def checked_time(now_ms: int) -> int:
-    """A time as an int; ValueError when it is no time that a ticket can carry."""
+    """A time as an int; ValueError when it is no time that a ticket or a slot can carry."""
     now_ms = as_int(now_ms)
-    if now_ms >= LATEST_MS:
+    if not -LATEST_MS < now_ms < LATEST_MS:
         raise ValueError("the time is out of range")
     return now_ms

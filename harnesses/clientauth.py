@@ -19,6 +19,7 @@ believed, whatever it says; and HONEST signs the transcript as the key's owner w
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import lru_cache
 
 from cryptography import x509
@@ -69,6 +70,7 @@ LINES, LINES_PER_BYTE = 16_000, 16
 MEMORY, MEMORY_PER_BYTE = 131_072, 32
 
 _engines: list[Engine] = []
+os.register_at_fork(after_in_child=_engines.clear)
 
 
 def run(data: bytes, thorough: bool = False) -> str:

@@ -8,6 +8,7 @@ that gets the same body in records says the same.
 
 from __future__ import annotations
 
+import os
 from operator import attrgetter
 
 from engine import Engine
@@ -18,6 +19,7 @@ from engine.refusals import Refusal
 from . import fixtures
 from .connection import Connection
 from .oracles import Broken, check_memory, check_work, looked, one_in
+from .whitebox import seed_again
 
 MAX_LEN = 4_096
 
@@ -47,6 +49,7 @@ MEMORY, MEMORY_PER_BYTE = 16_384, 96
 
 _offers = attrgetter(*ClientHello.__slots__)
 _engines: list[Engine] = []
+os.register_at_fork(after_in_child=_engines.clear)
 
 
 def answer(body: bytes) -> tuple[Refusal | Choice, ClientHello | None]:
@@ -106,7 +109,7 @@ def check_engine(data: bytes, found: Refusal | Choice) -> None:
     looked("engine")
     # Taken out, so that an engine that an oracle reported is never used again.
     engine = _engines.pop() if _engines else fixtures.server(1, 1, tickets=False)
-    engine.seed(fixtures.SEED)
+    seed_again(engine, fixtures.SEED)
     connection = Connection(engine, 0)
     connection.serve()
     connection.feed_all(hello_records(data))

@@ -11,6 +11,7 @@ read beforehand and the alert opened.
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from zlib import crc32
 
@@ -34,7 +35,7 @@ from .script import (
     Script,
     Step,
 )
-from .whitebox import check_sealed_alert, check_zero, write_key
+from .whitebox import check_sealed_alert, check_zero, seed_again, write_key
 
 SLOTS = 3
 NEIGHBOUR_SLOT, MAIN_SLOT, NEWCOMER_SLOT = range(SLOTS)
@@ -80,7 +81,7 @@ class Run:
         self.every = every
         feed = self._feed_by_record if by_record else self._feed
         engine, settings = self.engine, self.script.settings
-        engine.seed(fixtures.SEED)
+        seed_again(engine, fixtures.SEED)
         engine.client_auth_mode(CLIENT_MODES[settings >> 5])
         engine.set_resting(0 if settings & NO_RESTING else engine.areas())
         self.connection.serve()
@@ -198,6 +199,7 @@ class Run:
 
 
 _engines: dict[int, Engine] = {}
+os.register_at_fork(after_in_child=_engines.clear)
 
 
 def engine_for(script: Script) -> Engine:

@@ -15,6 +15,7 @@ from cryptography.exceptions import InvalidTag
 
 from engine import Engine, Refusal
 from engine import codepoints as c
+from engine.drbg import Drbg
 from engine.layout import (
     AREA_LEN,
     CORE_LEN,
@@ -142,6 +143,12 @@ def settings(engine: Engine) -> tuple[object, ...]:
 def resting(engine: Engine) -> list[int]:
     """The slots that rest in their area, the longest first."""
     return list(engine._pool.resting)
+
+
+def seed_again(engine: Engine, entropy: bytes) -> None:
+    """As after the first `seed`: an input's bytes are the same whatever the engine served before,
+    where a second `seed` would mix with what is there."""
+    engine._drbg = Drbg(entropy)
 
 
 def _maps(engine: Engine) -> tuple[tuple[str, memoryview], ...]:

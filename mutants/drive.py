@@ -75,14 +75,7 @@ class Inputs:
         self.names = list(self.inputs)
 
     def run(self, name: str, following: str | None) -> str:
-        """One input; what is wrong with its outcome, or nothing.
-
-        Twice before it is believed: a harness may keep an engine from before the fork, which
-        refuses to start in another process than the one that seeded it, and then makes a new one.
-        """
-        return self._once(name) and self._once(name)
-
-    def _once(self, name: str) -> str:
+        """One input; what is wrong with its outcome, or nothing."""
         run, data, expected = self.inputs[name]
         try:
             outcome = run(data)

@@ -106,7 +106,7 @@ WHEN = {
     "x509-key-size": "RSA outside 2048 to 4096 bits",
     "tls-role": "a call of the other role",
     "tls-pool": "no area is free when a connection is to start",
-    "tls-no-entropy": "the engine was not seeded, or not in this process",
+    "tls-no-entropy": "the engine was not seeded",
 }
 
 #: The verdicts on a ticket, in the order in which the rules are judged, and what each means.

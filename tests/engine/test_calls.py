@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from engine import END, FAILED, WOULD_BLOCK, Engine, Refused
@@ -75,19 +73,6 @@ def test_a_refused_start_draws_nothing() -> None:
         return pair.take()
 
     assert first_bytes(True) == first_bytes(False)
-
-
-def test_an_engine_starts_nothing_in_a_forked_process() -> None:
-    made = engine()
-    child = os.fork()
-    if child == 0:
-        try:
-            made.serve(0, NOW_MS)
-        except Refused as refused:
-            os._exit(0 if refused.refusal == "tls-no-entropy" else 1)
-        os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    made.serve(0, NOW_MS)
 
 
 @pytest.mark.parametrize("length", [0, 31, 33])

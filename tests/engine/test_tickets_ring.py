@@ -170,17 +170,17 @@ def test_the_current_key_is_overwritten_when_it_is_not_listed() -> None:
     assert key.secret == bytes(32)
 
 
-def test_there_is_one_place_more_than_keys_and_none_is_ever_lost() -> None:
+def test_there_are_two_places_for_each_key_and_none_is_ever_lost() -> None:
     ring, draw = TicketKeyRing(HOUR), drawer()
-    assert len(ring._unused) == 5
+    assert len(ring._unused()) == 8
     for keys in ([A, B, C, D], [E], [A, E], [B]):
         ring.set_keys(keys, 0)
-        assert len(ring._unused) == 5 - len(keys)
+        assert len(ring._unused()) == 8 - len(keys)
     for drawn_keys in (1, 2, 3, 3):
         ring.rotate(1, draw)
-        assert len(ring._unused) == 5 - 1 - drawn_keys
+        assert len(ring._unused()) == 8 - 1 - drawn_keys
     ring.wipe()
-    assert len(ring._unused) == 5
+    assert len(ring._unused()) == 8
 
 
 def test_a_key_that_comes_back_after_it_was_dropped_is_a_new_one() -> None:
@@ -228,15 +228,15 @@ def test_three_rotations_keep_the_first_key_and_the_fourth_evicts_it() -> None:
 
 @pytest.mark.parametrize(
     "keys",
-    [[], [b""], [A[:31]], [A + b"\0"], [A, B[:31]], [A, B, C, D, E], [A, A], [A, B, A], [A * 2], A],
+    [[], [b""], [A[:31]], [A + b"\0"], [A, B[:31]], [A, B, C, D, E], [A, A], [A, B, A], [A * 2]],
 )
 def test_a_list_that_is_not_one_to_four_different_keys_is_refused_and_changes_nothing(
-    keys: list[bytes] | bytes,
+    keys: list[bytes],
 ) -> None:
     ring = TicketKeyRing(HOUR)
     ring.set_keys([C, D], 5)
     with pytest.raises(Refused) as refused:
-        ring.set_keys(keys, 2 * HOUR)  # type: ignore[arg-type]
+        ring.set_keys(keys, 2 * HOUR)
     assert refused.value.refusal == "tls-server-ticket-key"
     assert ring.now_ms == 5
     assert current(ring) == C
@@ -244,7 +244,9 @@ def test_a_list_that_is_not_one_to_four_different_keys_is_refused_and_changes_no
     assert ring.open_keys() == 2
 
 
-@pytest.mark.parametrize("keys", [["a" * 32], [1], None])
+@pytest.mark.parametrize(
+    "keys", [["a" * 32], [1], None, A, A[:4], bytearray(A), memoryview(A), "a" * 32]
+)
 def test_what_is_no_list_of_buffers_is_a_type_error(keys: object) -> None:
     with pytest.raises(TypeError):
         TicketKeyRing(HOUR).set_keys(keys, 0)  # type: ignore[arg-type]
@@ -351,14 +353,61 @@ def test_a_night_without_a_connection_draws_one_key_and_no_more() -> None:
     ring.renew(0, draw)
     ring.renew(10 * HOUR, draw)
     assert current(ring) == drawn(2)
+
+
+def test_the_engine_s_own_key_ends_two_lifetimes_after_it_was_drawn_whoever_comes() -> None:
+    for seen in (HOUR, 2 * HOUR - 1, 2 * HOUR, 10 * HOUR):
+        ring, draw = TicketKeyRing(HOUR), drawer()
+        ring.renew(0, draw)
+        ring.renew(seen, draw)
+        assert current(ring) == drawn(2)
+        assert opens(ring, drawn(1)) == (seen < 2 * HOUR)
+        ring.advance(2 * HOUR)
+        assert not opens(ring, drawn(1))
+        assert ring.residue() == 0
+
+
+def test_a_key_that_nobody_replaces_is_overwritten_with_all_before_it() -> None:
+    ring, draw = TicketKeyRing(HOUR), drawer()
+    ring.renew(0, draw)
+    ring.lifetime_ms = 5 * HOUR
+    ring.rotate(1, draw)
+    ring.lifetime_ms = HOUR
+    ring.advance(2 * HOUR)
+    assert ring.open_keys() == 2
+    ring.advance(2 * HOUR + 1)
+    assert ring.current() is None and ring.open_keys() == 0
+    assert ring.residue() == 0 and not any(map(any, ring._places))
+
+
+def test_a_key_that_was_late_opens_for_what_it_may_have_sealed() -> None:
+    """The lifetime was made shorter: the key sealed until the clock was last moved."""
+    ring, draw = TicketKeyRing(HOUR), drawer()
+    ring.renew(0, draw)
+    ring.advance(HOUR // 2)
+    ring.lifetime_ms = 60_000
+    ring.rotate(HOUR // 2 + 10, draw)
+    ring.advance(HOUR // 2 + 60_000 - 1)
     assert opens(ring, drawn(1))
+    ring.advance(HOUR // 2 + 60_000)
+    assert not opens(ring, drawn(1))
+
+
+def test_supplied_keys_that_were_wiped_are_replaced_by_the_engine_s_own() -> None:
+    ring, draw = TicketKeyRing(HOUR), drawer()
+    ring.set_keys([A, B], 0)
+    ring.wipe()
+    assert ring.open_keys() == 0 and not any(map(any, ring._places))
+    ring.renew(1, draw)
+    ring.renew(1 + HOUR, draw)
+    assert current(ring) == drawn(2)
 
 
 def test_a_longer_or_shorter_lifetime_moves_the_next_rotation_and_no_previous_key() -> None:
     ring, draw = TicketKeyRing(HOUR), drawer()
     ring.renew(0, draw)
     ring.rotate(0, draw)
-    ring.set_lifetime(10)
+    ring.lifetime_ms = 10
     assert ring.lifetime_ms == 10
     ring.advance(9)
     assert opens(ring, drawn(1))
@@ -420,13 +469,15 @@ class RingAgainstAModel(RuleBasedStateMachine):
         self.own = True
 
     def step(self, by_ms: int) -> int:
+        self.before_ms = self.now_ms
         self.now_ms += by_ms
         return self.now_ms
 
     def rotated(self) -> None:
         self.count += 1
         if self.order:
-            self.until[self.order[0]] = self.now_ms + 100
+            stopped = max(self.before_ms, self.since + 100) if self.own else self.now_ms
+            self.until[self.order[0]] = min(self.now_ms, stopped) + 100
         self.since = self.now_ms
         self.order = [drawn(self.count), *self.order]
         # A drawn key past its time frees its place; a supplied one keeps it.
@@ -449,6 +500,8 @@ class RingAgainstAModel(RuleBasedStateMachine):
     @rule(by_ms=st.integers(0, 120))
     def advance(self, by_ms: int) -> None:
         self.ring.advance(self.step(by_ms))
+        if self.own and self.now_ms - self.since >= 200:
+            self.order = []
 
     @rule(
         by_ms=st.integers(0, 120),
