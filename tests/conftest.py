@@ -6,7 +6,9 @@ run asks for more of them with HYPOTHESIS_PROFILE=nightly.
 
 import os
 import re
+import signal
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,6 +28,17 @@ settings.register_profile(
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "laptop")
 )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """A server keeps its signals waiting to the end of its process; here that is the next test's."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
 
 REPLAYED = re.compile(r"tests/peers/test_recordings\.py::(\w+)\[(\w+)/")
 WAYS = {
