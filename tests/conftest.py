@@ -32,7 +32,7 @@ settings.load_profile(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """A server keeps its signals waiting to the end of its process; here that is the next test's."""
+    """A server keeps its signals waiting to its process's end; here the next test needs them."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         yield
