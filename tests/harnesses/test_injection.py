@@ -1,20 +1,49 @@
-"""Injection: its places, and what its findings say."""
+"""Injection: a part of it here, all of it in the night; and each of its oracles can fail.
+
+An exception is raised at one place of every scenario's call. Which one and where follows from a
+seed, so that a failure is the same the next time.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import random
+import subprocess
 import sys
+from pathlib import Path
 from types import FrameType
 
 import pytest
 
 from harnesses import injection
-from harnesses.injection import Injected, Violation
+from harnesses.injection import ORACLES, Injected, Violation
 from harnesses.injection_scenarios import SCENARIOS
 from harnesses.injection_stage import Call
 from harnesses.injector import KINDS, Injector
 from harnesses.oracles import Broken
 from harnesses.signature import signature
+from mutants import plants
+from mutants.plants import Plant
+
+SEED = 1
+PARTS = 6
+NAMES = sorted(SCENARIOS)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_an_injection_into_each_scenario_breaks_nothing(part: int) -> None:
+    found = []
+    for name in NAMES[part::PARTS]:
+        chance = random.Random(f"{SEED} {name}")
+        scenario, kind = SCENARIOS[name], chance.choice(list(KINDS))
+        count = injection.places(scenario, kind)
+        place = chance.randint(1, count) if count else 0
+        found += [
+            f"residue inject {name} --kind {kind} --at {place}: {one.oracle}: {one.detail}"
+            for one in injection.inject(scenario, kind, place).violations
+        ]
+    assert found == []
+
 
 # -- places -----------------------------------------------------------------------------------
 
@@ -165,3 +194,40 @@ def test_a_finding_tells_where_the_exception_came(monkeypatch: pytest.MonkeyPatc
 
 def test_an_answer_that_lends_nothing_has_nothing_to_give_back() -> None:
     assert injection._references(Call(lambda: None)) == []
+
+
+# -- every oracle can fail ----------------------------------------------------------------------
+
+
+def witnesses() -> list[tuple[Plant, str, str]]:
+    return [
+        (plant, scenario, oracle)
+        for plant in plants.load_all()
+        for scenario, oracle in plants.injection_witnesses(plant)
+    ]
+
+
+def test_every_oracle_has_a_planted_fault() -> None:
+    assert {oracle for _, _, oracle in witnesses()} == set(ORACLES)
+    assert {scenario for _, scenario, _ in witnesses()} <= set(SCENARIOS)
+
+
+@pytest.mark.parametrize(
+    ("plant", "scenario", "oracle"),
+    [pytest.param(*found, id=f"{found[0].name}-{found[2]}") for found in witnesses()],
+)
+def test_a_planted_fault_trips_its_oracle(
+    plant: Plant, scenario: str, oracle: str, tmp_path: Path
+) -> None:
+    tree = plants.apply(plant, tmp_path)
+    argv = [sys.executable, "-B", "-m", "harnesses.injection", scenario, oracle]
+    done = subprocess.run(
+        argv,
+        cwd=tree,
+        env={"PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
