@@ -114,7 +114,10 @@ def test_a_line_goes_to_a_pipe_in_one_piece(pipe):
 
 
 def test_a_terminal_that_does_not_take_more_is_not_waited_for():
-    main, other = pty.openpty()
+    try:
+        main, other = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"this system gives no terminal: {error.strerror or error}")
     try:
         lines = Lines(other)
         for _ in range(2000):
