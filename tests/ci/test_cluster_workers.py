@@ -154,6 +154,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
         fuzz.lanes("what://127.0.0.1:1")
 
 
+@pytest.mark.timeout(300)
 def test_mutants_are_judged_in_parts_and_joined(machines, tmp_path, monkeypatch):
     monkeypatch.setattr(mutate, "LEAST", 12)
     shown = []
