@@ -20,6 +20,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Sequence
+from operator import index as as_int
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -196,7 +197,7 @@ def _judge(chain_pem: bytes, key_pem: bytes, names: Sequence[str], now_ms: int) 
     key = _private_key(key_pem)
     if _point(key.public_key()) != _point(public_key):
         raise Refused(Refusal.SERVER_KEY_MISMATCH)
-    if now_ms > not_after_ms:
+    if as_int(now_ms) > not_after_ms:
         raise Refused(Refusal.SERVER_CERT_EXPIRED)
     return Identity(chain, served, not_after_ms, key, public_key)
 

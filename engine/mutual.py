@@ -10,6 +10,7 @@ be established under the store that was withdrawn.
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import Final
 
 from engine import chains, clientauth, stores
@@ -61,6 +62,7 @@ class ClientAuthentication:
 
     def set_mode(self, mode: int) -> None:
         """For the connections served from now on. Without a store nobody could be believed."""
+        mode = as_int(mode)
         if mode not in _MODES:
             raise ValueError("the mode is 0 (off), 1 (optional) or 2 (required)")
         if mode != OFF and self.store is None:

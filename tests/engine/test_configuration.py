@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -19,14 +20,14 @@ HOUR = 3_600_000
 Call = Callable[[Engine], object]
 
 
-def replaced(made: Engine, names: list[str] | None = None) -> None:
+def replaced(made: Engine, names: list[str] | None = None, now_ms: int = NOW_MS) -> None:
     own = make(("other.example",))
-    made.replace_identity(0, own.chain_pem, own.key_pem, NOW_MS, names)
+    made.replace_identity(0, own.chain_pem, own.key_pem, now_ms, names)
 
 
-def added(made: Engine) -> int:
+def added(made: Engine, now_ms: int = NOW_MS) -> int:
     own = identity()
-    return made.add_identity(own.chain_pem, own.key_pem, [NAME], NOW_MS)
+    return made.add_identity(own.chain_pem, own.key_pem, [NAME], now_ms)
 
 
 EVERY_CALL: dict[str, Call] = {
@@ -88,6 +89,27 @@ def test_a_caller_s_mistake_is_told_in_one_sentence(
     with pytest.raises(kind) as raised:
         call()
     assert str(raised.value) == sentence
+
+
+NUMBERS: dict[str, Callable[[Engine, Any], object]] = {
+    "add_identity": lambda made, now: added(made, now),
+    "replace_identity": lambda made, now: replaced(made, now_ms=now),
+    "set_tickets": lambda made, count: made.set_tickets(count),
+    "set_time": lambda made, now: made.set_time(now),
+    "client_auth_mode": lambda made, mode: made.client_auth_mode(mode),
+    "set_resting": lambda made, count: made.set_resting(count),
+}
+
+
+@pytest.mark.parametrize("wrong", [1.0, float("nan"), "1", None])
+@pytest.mark.parametrize("call", NUMBERS)
+def test_a_number_that_is_no_integer_is_refused_where_it_is_given(call: str, wrong: object) -> None:
+    # One that is only compared would be kept, and break a connection that comes later.
+    made = engine()
+    made.trust_clients(root().pem)
+    with pytest.raises(TypeError):
+        NUMBERS[call](made, wrong)
+    made.serve(0, NOW_MS)
 
 
 # Identities and protocols.
