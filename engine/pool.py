@@ -397,7 +397,6 @@ class Pool:
         for slot, area in list(held.items()):
             if area.words[STATE] == FREE:
                 del held[slot]
-                continue
             copies.clear(self.core(slot), 0, CORE_LEN)
             if not area.resting or slot not in resting:
                 area.resting = False
