@@ -116,7 +116,7 @@ class TicketKeyRing:
         `fill` is the source of randomness. It may raise; then nothing has changed.
         """
         now_ms = max(self._now_ms, checked_time(now_ms))
-        place = self._unused()[0]
+        place = self._unused().pop()
         fill(place)
         key = TicketKey(key_name(place), place, now_ms, 0, drawn=True)
         self._retire_current(now_ms)

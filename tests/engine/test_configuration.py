@@ -70,6 +70,18 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: engine(5).failure(-1), IndexError, "no such slot"),
     (lambda: engine(5).set_time(1 << 62), ValueError, "the time is out of range"),
     *(
+        (lambda one=one: engine().set_alpn(one), TypeError, sentence)
+        for sentence in ["protocols is a list of names, not one name"]
+        for one in ("h2", b"h2", bytearray(b"h2"), memoryview(b"h2"))
+    ),
+    (lambda: engine().set_alpn([2]), TypeError, "the name of a protocol is bytes or str"),
+    *(
+        (lambda one=one: engine().set_ticket_keys(one, NOW_MS), TypeError, sentence)
+        for sentence in ["keys is a list of keys, not one key"]
+        for one in ("k" * 32, b"k" * 4, bytearray(4), memoryview(b"kkkk"))
+    ),
+    (lambda: engine(5).set_time(-(1 << 62)), ValueError, "the time is out of range"),
+    *(
         (lambda n=n: engine(5, 2).set_resting(n), ValueError, sentence)
         for sentence in ["from 0 to the number of areas may rest"]
         for n in (-1, 3)

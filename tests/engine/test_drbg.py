@@ -116,3 +116,21 @@ def test_a_wiped_generator_holds_zeros_and_draws_nothing() -> None:
 def test_the_same_seed_and_draws_give_the_same_bytes(seed: bytes, sizes: list[int]) -> None:
     one, other = Drbg(seed), Drbg(seed)
     assert [one.draw(n) for n in sizes] == [other.draw(n) for n in sizes] == expected(seed, sizes)
+
+
+def test_a_second_seed_makes_the_next_key_with_the_state_and_leaves_nothing() -> None:
+    second = bytes(range(100, 132))
+    generator = Drbg(SEED)
+    generator.mix(second)
+    key = bytes(a ^ b for a, b in zip(block(SEED, 1), second, strict=False))
+    assert bytes(generator._key) == key and len(generator._key) == 32
+    assert generator.residue() == 0
+    assert generator.draw(64) == expected(key, [64])[0]
+
+
+def test_what_a_draw_that_broke_has_left_goes_with_the_state() -> None:
+    generator = Drbg(SEED)
+    generator._stream[:] = b"\xee" * len(generator._stream)
+    assert generator.residue() == len(generator._stream)
+    generator.wipe()
+    assert generator.residue() == 0

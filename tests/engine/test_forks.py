@@ -47,7 +47,7 @@ def is_refused(call: Callable[[Engine], object], made: Engine) -> bool:
     try:
         call(made)
     except ValueError as error:
-        return "another process" in str(error)
+        return str(error) == "the engine was made in another process"
     return False
 
 
@@ -93,6 +93,12 @@ def test_a_child_has_none_of_the_keys() -> None:
 
     assert in_a_child(nothing)
     assert any(block) and any(drbg._key) and any(key.secret)
+
+
+def test_no_engine_that_is_inherited_answers_with_entropy_or_without() -> None:
+    # The first that cannot be ended must not keep the others from it.
+    inherited = [Engine.server(2, 1) for _ in range(8)] + [engine()]
+    assert in_a_child(lambda: all(is_refused(CALLS["event"], each) for each in inherited))
 
 
 def test_a_map_is_given_to_a_child_as_zeros() -> None:

@@ -13,6 +13,7 @@ from engine.refusals import Refused
 from engine.ticket_keys import TicketKeyRing, key_name
 
 HOUR = 3_600_000
+Move = Callable[[TicketKeyRing, int], None]
 A, B, C, D, E = (bytes([n]) * 32 for n in range(1, 6))
 
 
@@ -131,6 +132,39 @@ def test_the_same_list_changes_nothing_however_often() -> None:
         ring.set_keys([A, B], now_ms)
         assert opens(ring, B) == (now_ms < HOUR)
         assert current(ring) == A
+
+
+@pytest.mark.parametrize(
+    "move", [TicketKeyRing.advance, lambda ring, now: ring.rotate(now, drawer())]
+)
+def test_a_supplied_key_past_its_time_is_no_new_one_when_it_is_supplied_again(move: Move) -> None:
+    ring = TicketKeyRing(HOUR)
+    ring.set_keys([A, B], 0)
+    move(ring, 2 * HOUR)
+    ring.set_keys([A, B], 2 * HOUR)
+    assert current(ring) == A
+    assert not opens(ring, B)
+
+
+@pytest.mark.parametrize("late", [0, 1, HOUR])
+def test_a_key_of_the_engine_s_own_is_overwritten_at_the_rotation_that_finds_it_over(
+    late: int,
+) -> None:
+    ring, draw = TicketKeyRing(HOUR), drawer()
+    ring.rotate(0, draw)
+    ring.rotate(10, draw)
+    ring.rotate(10 + HOUR + late, draw)
+    assert drawn(1) not in ring._places
+    assert current(ring) == drawn(3)
+
+
+def test_a_clock_that_ends_no_key_leaves_the_list_as_it_is() -> None:
+    # Every connection moves it: what nothing asks for is not overwritten each time.
+    ring, draw = TicketKeyRing(HOUR), drawer()
+    ring.rotate(0, draw)
+    keys = ring._keys
+    ring.advance(10)
+    assert ring._keys is keys
 
 
 def test_a_new_key_on_top_keeps_the_old_for_a_lifetime_and_the_older_for_what_it_had() -> None:
