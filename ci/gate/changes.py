@@ -12,6 +12,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from errno import EISDIR, ELOOP, ENOENT, ENOTDIR
 from pathlib import Path
 
 from ci.exits import Untrusted, UsageError
@@ -149,10 +150,13 @@ def _before(base: str, name: str, root: Path) -> str | None:
 
 
 def _now(name: str, root: Path) -> str | None:
+    """A file as it is now; None when it is not there, is a folder, or is a link to itself."""
     try:
         return (root / name).read_text(encoding="utf-8", errors="surrogateescape")
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        return None
+    except OSError as error:
+        if error.errno in (ENOENT, EISDIR, ENOTDIR, ELOOP):
+            return None
+        raise
 
 
 def before(change: Change, name: str, root: Path = ROOT) -> str | None:

@@ -98,6 +98,13 @@ def test_an_untracked_file_is_all_new(repo: Path) -> None:
     assert change.functions == {"engine/new.py": frozenset({"A.f"})}
 
 
+@pytest.mark.parametrize("to", ["loop", "nowhere", "."])
+def test_a_link_that_leads_to_no_file_has_no_text(repo: Path, to: str) -> None:
+    (repo / "loop").symlink_to(to)
+    change = changes.since("main", repo)
+    assert change.files == {"loop": "A"} and not change.functions
+
+
 def test_a_deleted_statement_counts_although_it_has_no_line(repo: Path) -> None:
     edit(repo, "engine/tiny.py", "        n -= 1\n", "        break\n")
     edit(repo, "engine/tiny.py", "    if not ok:\n        os.abort()\n", "")
