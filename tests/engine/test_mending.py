@@ -106,6 +106,99 @@ def test_one_that_broke_has_no_identity_and_its_room_is_zero() -> None:
     assert not any(made._pool.rooms.leaf(0, ROOM_LEN))
 
 
+BROKEN: dict[str, tuple[str, Callable[[Engine], object], int]] = {
+    "serve": ("lease_for_handshake", lambda made: made.serve(2, NOW_MS), NOBODY),
+    "feed": ("lease", lambda made: made.feed(0, b"\x17"), 0),
+    "send": ("lease", lambda made: made.send(0, b"secret"), 0),
+    "finish": ("lease", lambda made: made.finish(0), 0),
+    "eof": ("fail_core", lambda made: made.eof(0), 0),
+    "drop": ("drop", lambda made: made.drop(0), 0),
+    "take": ("settle", lambda made: made.take(0, bytearray(99)), 0),
+    "recv": ("settle", lambda made: made.recv(0, bytearray(99)), 0),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_call_that_breaks_is_marked_mended_and_heard_of(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = engine(3, 2)
+    made.set_resting(0)
+    pair = Pair(made).establish()
+    step, call, slot = BROKEN[name]
+    if step == "settle":
+        made.feed(0, pair.client.send(b"secret"))
+        made.send(0, b"secret")
+    marked = []
+
+    def breaks_beside_another(*_: object) -> None:
+        made._torn += (1,)  # a handler's call that broke and is not mended yet
+        raise Stop
+
+    monkeypatch.setattr(made._pool, step, breaks_beside_another)
+    monkeypatch.setattr(made, "_broke", lambda: marked.append(made._torn))
+    with pytest.raises(Stop):
+        call(made)
+    assert marked == [(1, slot)]
+
+
+@pytest.mark.parametrize("name", ["feed", "send", "take", "recv"])
+def test_so_is_one_that_breaks_on_its_short_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = engine(3, 2)
+    pair = Pair(made).establish()
+    area = made._pool.held[0]
+    marked = []
+
+    class Broken:
+        """In the place of a cipher, and of the end of the longest rest."""
+
+        def __call__(self, *_: object) -> None:
+            made._torn += (1,)
+            raise Stop
+
+        encrypt_into = decrypt_into = __call__
+
+    data = pair.client.send(b"secret")
+    if name == "recv":
+        made.feed(0, data)
+    if name == "take":
+        made.send(0, b"secret")
+    assert area.quick == (name in ("recv", "take"))
+    area.opener = area.sealer = Broken()  # type: ignore[assignment]
+    made._pool.may_rest = 0
+    monkeypatch.setattr(made._pool, "end_longest_rest", Broken())
+    monkeypatch.setattr(made, "_broke", lambda: marked.append(made._torn))
+    calls: dict[str, Callable[[], object]] = {
+        "feed": lambda: made.feed(0, data),
+        "send": lambda: made.send(0, b"secret"),
+        "take": lambda: made.take(0, bytearray(99)),
+        "recv": lambda: made.recv(0, bytearray(99)),
+    }
+    with pytest.raises(Stop):
+        calls[name]()
+    assert marked == [(1, 0)]
+
+
+def test_a_time_that_is_none_is_refused_before_an_area_is_leased(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = engine()
+    monkeypatch.setattr(made._pool, "lease_for_handshake", stop)
+    with pytest.raises(TypeError):
+        made.serve(0, 1.0)  # type: ignore[arg-type]
+
+
+def test_one_whose_transport_ended_does_not_rest_when_its_last_record_is_taken() -> None:
+    made = engine(3, 2)
+    Pair(made).establish()
+    made.send(0, b"secret")
+    made.eof(0)
+    while made.take(0, bytearray(99)):
+        pass
+    assert made.failure(0) == "tls-peer-closed"
+    assert not made.holds_area(0) and made.areas_resting() == 0
+
+
 # -- a setting that broke ---------------------------------------------------------------------
 
 
