@@ -36,8 +36,9 @@ def test_handshakes_over_the_bound_wait_and_are_not_refused(identity):
 
 
 def test_a_wait_in_the_queue_has_a_deadline_of_its_own(identity):
-    # The first has the only place; the second waits for it longer than anyone may.
-    options = ("--handshakes", "1", "--handshake-timeout", "600")
+    # The first has the only start of this second, and the second's time is over before the next.
+    # Waiting for the place of the first, both times would be over at once.
+    options = ("--rate", "1", "--handshake-timeout", "400")
     with (
         Server(identity, *options) as server,
         dial(server.port) as first,
