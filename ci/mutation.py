@@ -307,7 +307,10 @@ def _read(
             done = True
             answer.idle = [name for name in line["checks"] if not line["kills"].get(name)]
     if not done and not stop and asked.seconds is None:
-        raise Untrusted(f"{asked.file}: the driver ended before it was done; its log: {log}")
+        last = (log.read_text("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
+        raise Untrusted(
+            f"{asked.file}: the driver ended before it was done: {last}; its log: {log}"
+        )
     return at_import
 
 

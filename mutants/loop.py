@@ -311,6 +311,8 @@ class Loop:
 
     def _wait(self, running: dict[int, _Child]) -> list[_Child]:
         """Children that have ended or must; they are taken out of `running`."""
+        if not running:  # the last that were due are run by nothing
+            return []
         nearest = min(child.deadline for child in running.values()) - time.monotonic()
         ready, _, _ = select.select(list(running), [], [], max(0.0, nearest))
         ended = []

@@ -11,7 +11,7 @@ from ci import mutate, mutation
 from ci.exits import Exit, Untrusted, UsageError
 from ci.mutation import Asked, Judged
 from ci.process import ROOT, Stop
-from mutants import ledger, verdicts
+from mutants import ledger, loop, verdicts
 from mutants.ledger import Settled
 from mutants.verdicts import MergeError, Mutant, Report, Result, Verdict
 from tests.mutants.small_tree import ENGINE, SETTINGS, TESTS, make
@@ -158,6 +158,28 @@ def test_by_corpus_the_inputs_alone_kill_and_idle_ones_are_named(tmp_path: Path)
         "tiny/long",
     }
     assert judged.idle == []
+
+
+def test_mutants_that_nothing_runs_are_judged_while_no_other_is() -> None:
+    class Idle:
+        def __init__(self) -> None:
+            self.names = ["a check"]
+
+        def run(self, name: str, following: str | None) -> str:
+            return ""
+
+    told: list[loop.Judged] = []
+    names = ["engine.tiny.x_slack__mutmut_1", "engine.tiny.x_slack__mutmut_2"]
+    loop.Loop(Idle(), 2, loop.Limits()).judge(names, told.append)
+    assert told == [loop.Judged(name, Verdict.NOT_RUN) for name in names]
+
+
+def test_a_driver_that_breaks_is_quoted(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("Traceback (most recent call last):\n  ...\nValueError: of the driver\n")
+    asked = Asked("engine/tiny.py", tmp_path, 1)
+    with pytest.raises(Untrusted, match="before it was done: ValueError: of the driver; its log"):
+        mutation._read(asked, Judged(Report(), ()), [{"due": 1}], Stop(), log)
 
 
 def test_a_hunt_finds_the_input_that_tells_a_survivor(tmp_path: Path) -> None:
