@@ -1,7 +1,7 @@
 """Client authentication in the handshake: asked in the flight, judged message by message.
 
-What the messages are is `engine.clientauth`'s and what a chain is worth is `engine.chains`'; here
-is when each is asked, under which store, and what a connection remembers of it.
+What the messages are is `engine.clientauth`'s and what a chain is worth is `engine.x509.paths`';
+here is when each is asked, under which store, and what a connection remembers of it.
 
 A chain is judged by the store that is there when it arrives, and the Finished that completes the
 handshake must find the same one: otherwise a client could hold its Finished past a replacement and
@@ -13,7 +13,7 @@ from __future__ import annotations
 from operator import index as as_int
 from typing import Final
 
-from engine import chains, clientauth, stores
+from engine import clientauth
 from engine.clientauth import OFF, OPTIONAL, REQUIRED
 from engine.layout import (
     AUTH_MODE,
@@ -32,7 +32,8 @@ from engine.layout import (
 from engine.pool import Area
 from engine.refusals import Refusal, Refused
 from engine.schedule import Transcript
-from engine.stores import Store
+from engine.x509 import paths, stores
+from engine.x509.stores import Store
 
 _MODES: Final = (OFF, OPTIONAL, REQUIRED)
 
@@ -91,7 +92,7 @@ class ClientAuthentication:
             store = self.store
             assert store is not None
             now = max(words[SERVED_MS], self.clock_ms) // 1000
-            verified = chains.verify(chain, store, now)
+            verified = paths.verify(chain, store, now)
             if isinstance(verified, Refusal):
                 return verified
             leaf = verified.leaf

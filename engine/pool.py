@@ -26,7 +26,6 @@ from operator import attrgetter
 from typing import Final
 
 from engine import copies
-from engine.certificates import PublicKey
 from engine.layout import (
     AREA_LEN,
     CORE_LEN,
@@ -59,6 +58,7 @@ from engine.layout import (
 )
 from engine.rooms import Rooms
 from engine.schedule import Aead, Transcript
+from engine.x509.certificates import PublicKey
 
 # Linux; the mmap module has no name for the first before 3.12, nor for the second.
 _MAP_NORESERVE: Final = 0x4000

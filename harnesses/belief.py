@@ -3,8 +3,8 @@
 These are necessary conditions, each asked of the library: a path of issuers whose signatures
 verify, from the leaf to a trusted root, in their validity, by certificates that are authorities.
 A chain that the engine accepts must meet them. One that it refuses may meet them too: it has more
-rules (name constraints, sizes of keys, critical extensions), and the tests of `engine.chains` hold
-those against other verifiers.
+rules (name constraints, sizes of keys, critical extensions), and the tests of `engine.x509.paths`
+hold those against other verifiers.
 """
 
 from __future__ import annotations

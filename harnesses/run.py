@@ -153,7 +153,7 @@ def instrumented() -> list[str]:
     folders = package.submodule_search_locations
     return [
         "engine",
-        *(f"engine.{m.name}" for m in pkgutil.iter_modules(folders)),
+        *(module.name for module in pkgutil.walk_packages(folders, "engine.")),
         "harnesses.script",
     ]
 

@@ -12,7 +12,7 @@ holds OpenSSL's attribute types, not the thousand other identifiers for which it
 are written in numbers, their value in hex.
 """
 
-from engine.der import OBJECT_IDENTIFIER, SEQUENCE, SET, Malformed, elements, expect
+from engine.x509.der import OBJECT_IDENTIFIER, SEQUENCE, SET, Malformed, elements, expect
 
 _UTF8, _BMP, _UNIVERSAL = 0x0C, 0x1E, 0x1C
 # Numeric, printable, T61 (which everybody reads as Latin-1) and IA5.

@@ -10,9 +10,9 @@ from engine import Engine
 from engine.layout import ROOM_LEN
 from peers.liar import Client, Credential
 from peers.liar.identities import NOW_MS
-from tests.engine.chain_maker import Made, authority, leaf
-from tests.engine.chain_maker import key as chain_key
 from tests.engine.pairs import Pair, engine
+from tests.engine.x509.chain_maker import Made, authority, leaf
+from tests.engine.x509.chain_maker import key as chain_key
 
 OPTIONAL, REQUIRED = 1, 2
 # The server's alerts go under its application key once its Finished is sent.

@@ -22,9 +22,6 @@ from peers.liar.identities import NOW_MS
 from peers.liar.proofs import CLIENT_CONTEXT, signed_content
 from peers.liar.schedule import digest
 from peers.liar.wire import message, vec8, vec24
-from tests.engine import constraint_cases  # noqa: F401  (adds its cases)
-from tests.engine.chain_cases import CASES, OK
-from tests.engine.chain_maker import Made, authority, key, leaf
 from tests.engine.mutual_pairs import (
     KEY,
     KINDS,
@@ -40,6 +37,9 @@ from tests.engine.mutual_pairs import (
     wrong,
 )
 from tests.engine.pairs import Pair
+from tests.engine.x509 import constraint_cases  # noqa: F401  (adds its cases)
+from tests.engine.x509.chain_cases import CASES, OK
+from tests.engine.x509.chain_maker import Made, authority, key, leaf
 
 # Honest clients.
 

@@ -10,7 +10,6 @@ from engine.layout import ROOM_LEN
 from peers.liar import Client, codes
 from peers.liar.identities import NOW_MS
 from peers.liar.wire import message
-from tests.engine.chain_maker import Made
 from tests.engine.mutual_pairs import (
     KEY,
     OPTIONAL,
@@ -24,6 +23,7 @@ from tests.engine.mutual_pairs import (
     wrong,
 )
 from tests.engine.pairs import Pair
+from tests.engine.x509.chain_maker import Made
 
 UNEXPECTED = "tls-unexpected-message"
 

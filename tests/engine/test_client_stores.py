@@ -6,7 +6,6 @@ import pytest
 
 from engine import Refused
 from peers.liar.identities import NOW_MS
-from tests.engine.chain_maker import NOW
 from tests.engine.mutual_pairs import (
     KEY,
     OPTIONAL,
@@ -23,6 +22,7 @@ from tests.engine.mutual_pairs import (
     wrong,
 )
 from tests.engine.pairs import Pair, engine
+from tests.engine.x509.chain_maker import NOW
 
 # The clock.
 

@@ -7,10 +7,11 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import certificates, clientauth
+from engine import clientauth
 from engine.clientauth import Proof
 from engine.refusals import Refusal
-from tests.engine.chain_maker import key
+from engine.x509 import certificates
+from tests.engine.x509.chain_maker import key
 
 TRANSCRIPT = bytes(range(32))
 

@@ -12,15 +12,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from engine import Engine, Refused, der, layout
-from engine.certificates import read
+from engine import Engine, Refused, layout
 from engine.clientauth import read_certificate
 from engine.copies import clear_keys, copy_core
 from engine.drbg import Drbg
 from engine.identities import Identities
 from engine.layout import CORE_LEN
 from engine.pool import Pool
-from engine.stores import load
+from engine.x509 import der
+from engine.x509.certificates import read
+from engine.x509.stores import load
 from peers.liar import Client
 from peers.liar.identities import NOW_MS, make
 from tests.engine.mutual_pairs import client, device, mutual, root

@@ -6,9 +6,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
-from engine import chains, stores
-from tests.engine.chain_maker import NOW, authority, key, leaf
+from engine.x509 import paths, stores
 from tests.engine.mutual_pairs import mutual
+from tests.engine.x509.chain_maker import NOW, authority, key, leaf
 
 UNKNOWN = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\x00")
 
@@ -18,7 +18,7 @@ def test_of_two_issuers_with_a_fault_the_likeliest_ones_is_told() -> None:
     other = authority("root", own=key("other"))
     for roots in ((expired, other), (other, expired)):
         store = stores.load(b"".join(root.pem for root in roots))
-        assert chains.verify([leaf(expired).der], store, NOW) == "x509-expired"
+        assert paths.verify([leaf(expired).der], store, NOW) == "x509-expired"
 
 
 def test_a_critical_extension_is_told_before_a_key_that_is_not_accepted() -> None:
@@ -26,9 +26,9 @@ def test_a_critical_extension_is_told_before_a_key_that_is_not_accepted() -> Non
     own = ec.generate_private_key(ec.SECP521R1())
     store = stores.load(root.pem)
     plain = leaf(root, own=own)
-    assert chains.verify([plain.der], store, NOW) == "x509-unsupported-algorithm"
+    assert paths.verify([plain.der], store, NOW) == "x509-unsupported-algorithm"
     both = leaf(root, own=own, extra=[(UNKNOWN, True)])
-    assert chains.verify([both.der], store, NOW) == "x509-critical-extension"
+    assert paths.verify([both.der], store, NOW) == "x509-critical-extension"
 
 
 def test_the_request_lists_the_names_of_the_store_that_is_there() -> None:
@@ -45,13 +45,13 @@ def test_a_leaf_that_bears_its_issuers_name_is_judged_by_its_names() -> None:
     store = stores.load(root.pem)
     for subject in ("same", "device"):
         made = leaf(root, subject)
-        assert chains.verify([made.der], store, NOW) == "x509-name-constraint"
+        assert paths.verify([made.der], store, NOW) == "x509-name-constraint"
 
 
 def test_a_leafs_own_fault_is_told_before_its_time() -> None:
     root = authority("root")
     late = leaf(root, before=NOW - 2, after=NOW - 1, extra=[(UNKNOWN, True)])
-    assert chains.verify([late.der], stores.load(root.pem), NOW) == "x509-critical-extension"
+    assert paths.verify([late.der], stores.load(root.pem), NOW) == "x509-critical-extension"
 
 
 def test_a_salt_that_is_not_the_one_written_in_the_certificate_is_a_bad_signature() -> None:
@@ -60,8 +60,8 @@ def test_a_salt_that_is_not_the_one_written_in_the_certificate_is_a_bad_signatur
     assert isinstance(root.key, rsa.RSAPrivateKey)
     digest = hashes.SHA256()
     made = leaf(root, pss=padding.PSS(padding.MGF1(digest), digest.digest_size))
-    assert isinstance(chains.verify([made.der], store, NOW), chains.Verified)
+    assert isinstance(paths.verify([made.der], store, NOW), paths.Verified)
     short = padding.PSS(padding.MGF1(digest), digest.digest_size - 1)
     signature = root.key.sign(made.cert.tbs_certificate_bytes, short, digest)
     again = made.der[: -len(signature)] + signature
-    assert chains.verify([again], store, NOW) == "x509-bad-signature"
+    assert paths.verify([again], store, NOW) == "x509-bad-signature"

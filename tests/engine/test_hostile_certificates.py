@@ -16,9 +16,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from engine import Engine, Refused, chains, der, stores
+from engine import Engine, Refused
 from engine.refusals import Refusal
-from tests.engine.chain_maker import (
+from engine.x509 import der, paths, stores
+from tests.engine.test_identities import pem
+from tests.engine.x509.chain_maker import (
     NOW,
     authority,
     edited,
@@ -30,7 +32,6 @@ from tests.engine.chain_maker import (
     with_key_algorithm,
     with_serial,
 )
-from tests.engine.test_identities import pem
 
 ROOT = authority("root")
 MADE = leaf(ROOT)
@@ -249,8 +250,8 @@ def test_it_is_served_or_refused_and_nothing_else(silent: None, call: str) -> No
 def test_a_client_that_shows_it_is_told_a_tag(silent: None, what: str) -> None:
     store = stores.load(ROOT.pem)
     for chain in ([HOSTILE[what]], [MADE.der, HOSTILE[what]], [leaf(MADE).der, HOSTILE[what]]):
-        answer = chains.verify(chain, store, NOW)
-        assert isinstance(answer, chains.Verified) or answer.tag.startswith("x509-")
+        answer = paths.verify(chain, store, NOW)
+        assert isinstance(answer, paths.Verified) or answer.tag.startswith("x509-")
 
 
 @pytest.mark.parametrize(

@@ -722,8 +722,11 @@ def whole(repo: Path) -> Path:
         code = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, repo / folder, ignore=code)
     # What the command imports of the engine is there too, and is none of this.
-    for file in (ROOT / "engine").glob("[!_]*.py"):
-        shutil.copy2(file, repo / "engine")
+    for file in (ROOT / "engine").rglob("*.py"):
+        there = repo / file.relative_to(ROOT)
+        if not there.exists():
+            there.parent.mkdir(exist_ok=True)
+            shutil.copy2(file, there)
     (repo / "harnesses").mkdir()
     for file in (ROOT / "harnesses").glob("*.py"):
         shutil.copy2(file, repo / "harnesses")

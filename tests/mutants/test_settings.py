@@ -12,7 +12,7 @@ from ci.exits import UsageError
 from ci.process import ROOT
 
 TEXT = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-ROW = "    engine/der.py = test_der\n"
+ROW = "    engine/hardware.py = test_hardware\n"
 
 WRONG: dict[str, tuple[Callable[[str], str], str]] = {
     "no threshold": (lambda t: t.replace("\ncrashed = 0\n", "\n"), "has no crashed"),
@@ -29,23 +29,29 @@ WRONG: dict[str, tuple[Callable[[str], str], str]] = {
     "one twice": (lambda t: t.replace("crashed = 0", "crashed = 0\ncrashed = 5"), "cannot be read"),
     "an unknown table": (lambda t: t.replace("leave_out =", "more =\nleave_out ="), "unknown more"),
     "no section": (lambda t: t.replace("[gate]", "[gates]"), "has no section [gate]"),
-    "a file without a test": (lambda t: t.replace(ROW, "    engine/der.py =\n"), "has no test"),
+    "a file without a test": (
+        lambda t: t.replace(ROW, "    engine/hardware.py =\n"),
+        "has no test",
+    ),
     "a file twice": (lambda t: t.replace(ROW, ROW * 2), "is there twice"),
     "a file of nothing": (
-        lambda t: t.replace(ROW, "    engine/dr.py = test_der\n"),
-        "engine/dr.py",
+        lambda t: t.replace(ROW, "    engine/hardwar.py = test_hardware\n"),
+        "engine/hardwar.py",
     ),
-    "a test of nothing": (lambda t: t.replace("= test_der", "= test_dr"), "test_dr.py"),
+    "a test of nothing": (
+        lambda t: t.replace("= test_hardware", "= test_hardwar"),
+        "test_hardwar.py",
+    ),
     "a test left out that is in no file": (
         lambda t: t.replace("leave_out =", "leave_out =\n    tests/engine/test_no.py::test_a"),
         "there is no test",
     ),
     "a test left out that its file has not": (
-        lambda t: t.replace("leave_out =", "leave_out =\n    tests/engine/test_der.py::test_no"),
+        lambda t: t.replace("leave_out =", "leave_out =\n    tests/engine/test_drbg.py::test_no"),
         "there is no test",
     ),
     "a file left out": (
-        lambda t: t.replace("leave_out =", "leave_out =\n    tests/engine/test_der.py"),
+        lambda t: t.replace("leave_out =", "leave_out =\n    tests/engine/test_hardware.py"),
         "there is no test",
     ),
 }
@@ -59,7 +65,7 @@ def read(folder: Path, text: str) -> mutation.Settings:
 
 
 def test_the_committed_settings_are_read(tmp_path: Path) -> None:
-    assert read(tmp_path, TEXT).tests["engine/der.py"] == ("tests/engine/test_der.py",)
+    assert read(tmp_path, TEXT).tests["engine/hardware.py"] == ("tests/engine/test_hardware.py",)
 
 
 @pytest.mark.parametrize("what", WRONG)

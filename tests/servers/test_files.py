@@ -11,9 +11,9 @@ import pytest
 from engine import Engine
 from servers.files import ServerFiles, Unusable, leaf_names
 from servers.log import Log
-from tests.engine.chain_maker import NOW, authority
 from tests.engine.test_hostile_certificates import HOSTILE, KEY, MADE
 from tests.engine.test_identities import pem
+from tests.engine.x509.chain_maker import NOW, authority
 
 
 def write(folder: Path, certificate: bytes) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from cryptography import x509
 
-from tests.engine.chain_cases import OK, Case, built, case, chain
-from tests.engine.chain_maker import authority, edited, key, leaf, name, replacing
+from tests.engine.x509.chain_cases import OK, Case, built, case, chain
+from tests.engine.x509.chain_maker import authority, edited, key, leaf, name, replacing
 
 DNS = x509.DNSName
 MAIL = x509.RFC822Name

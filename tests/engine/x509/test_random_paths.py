@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import pytest
 from cryptography import x509
 
-from engine import certificates, chains, stores
-from engine.certificates import Certificate
 from engine.refusals import Refusal
-from tests.engine.chain_cases import Case
-from tests.engine.chain_maker import AUTO, DAY, NOW, Made, authority, issue, key
-from tests.engine.test_chains_against_others import openssl_accepts
+from engine.x509 import certificates, paths, stores
+from engine.x509.certificates import Certificate
+from tests.engine.x509.chain_cases import Case
+from tests.engine.x509.chain_maker import AUTO, DAY, NOW, Made, authority, issue, key
+from tests.engine.x509.test_paths_against_others import openssl_accepts
 
 NAMES = ("one", "two", "three")
 BAD = x509.DNSName("bad.test")
@@ -118,7 +118,7 @@ def network(seed: int) -> Network:
 
 def right(made: Network) -> bool:
     """Whether some path is right."""
-    for count in range(chains.INTERMEDIATES + 1):
+    for count in range(paths.INTERMEDIATES + 1):
         for middle in itertools.permutations(made.sent, count):
             if any(_path_is_right(made, (*middle, root)) for root in made.roots):
                 return True
@@ -139,10 +139,10 @@ def _path_is_right(made: Network, path: tuple[Node, ...]) -> bool:
     return True
 
 
-def judged(made: Network) -> chains.Verified | Refusal:
+def judged(made: Network) -> paths.Verified | Refusal:
     chain = [made.leaf.der, *(one.made.der for one in made.sent)]
     store = stores.load(b"".join(root.made.pem for root in made.roots))
-    return chains.verify(chain, store, NOW)
+    return paths.verify(chain, store, NOW)
 
 
 def openssl(made: Network) -> bool:
@@ -160,9 +160,9 @@ def test_the_search_accepts_just_what_has_a_right_path(block: int) -> None:
         if answer == Refusal.X509_CHAIN_TOO_LARGE:
             spent += 1
         else:
-            assert isinstance(answer, chains.Verified) is expected, seed
+            assert isinstance(answer, paths.Verified) is expected, seed
         if openssl(made):
-            assert isinstance(answer, chains.Verified), seed
+            assert isinstance(answer, paths.Verified), seed
         accepted += expected
         refused += not expected
     assert min(accepted, refused) >= 15
@@ -194,6 +194,6 @@ def test_no_key_is_used_before_it_is_vouched_for(monkeypatch: pytest.MonkeyPatch
             assert read is not None
             vouched.add(read.parts.key_info)
         judged(made)
-        assert len(pairs) <= chains.CHECKS
+        assert len(pairs) <= paths.CHECKS
         checks += len(pairs)
     assert checks > 200

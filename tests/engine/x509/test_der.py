@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine import der
-from engine.der import (
+from engine.x509 import der
+from engine.x509.der import (
     BIT_STRING,
     BOOLEAN,
     EXTENSIONS,
@@ -18,7 +18,7 @@ from engine.der import (
     VERSION,
     Malformed,
 )
-from tests.engine.chain_maker import tlv
+from tests.engine.x509.chain_maker import tlv
 
 # -- elements (X.690 sections 8.1 and 10.1) --------------------------------------------------
 

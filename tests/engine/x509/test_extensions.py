@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine import extensions
-from engine.extensions import Extensions
-from tests.engine.chain_maker import tlv
+from engine.x509 import extensions
+from engine.x509.extensions import Extensions
+from tests.engine.x509.chain_maker import tlv
 
 KEY_ID, USAGE, NAMES, BASIC, AUTHORITY_KEY_ID, PURPOSES = 14, 15, 17, 19, 35, 37
 SEQUENCE, OCTETS = 0x30, 0x04

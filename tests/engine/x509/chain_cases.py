@@ -1,4 +1,4 @@
-"""Chains, each with one rule broken or just kept: what `engine.chains` must answer for each.
+"""Chains, each with one rule broken or just kept: what `engine.x509.paths` must answer for each.
 
 The same cases are put to two readings that are not ours (`test_chains_against_others.py`).
 """
@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID as Purpose
 
-from engine import der
-from tests.engine.chain_maker import (
+from engine.x509 import der
+from tests.engine.x509.chain_maker import (
     DAY,
     NOW,
     Made,

@@ -11,9 +11,19 @@ from cryptography.x509.oid import ExtendedKeyUsageOID as Purpose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import certificates, chains, clientauth, constraints, der, extensions, stores
+from engine import clientauth
 from engine.refusals import Refusal
-from tests.engine.chain_maker import NOW, authority, edited, key, leaf, name, replacing, with_serial
+from engine.x509 import certificates, der, extensions, name_constraints, paths, stores
+from tests.engine.x509.chain_maker import (
+    NOW,
+    authority,
+    edited,
+    key,
+    leaf,
+    name,
+    replacing,
+    with_serial,
+)
 
 DNS_TWO = x509.DNSName("two.test")
 
@@ -44,7 +54,7 @@ def test_a_chain_whose_names_lead_to_no_root_costs_no_check(checks):
     top = authority("same")
     many = [authority("same", top, own=top.key, serial=i + 1) for i in range(100)]
     own = leaf(top)
-    answer = chains.verify([own.der, *(one.der for one in many)], load(authority("root")), NOW)
+    answer = paths.verify([own.der, *(one.der for one in many)], load(authority("root")), NOW)
     assert answer == Refusal.X509_UNKNOWN_ISSUER
     assert checks == []
 
@@ -55,8 +65,8 @@ def test_a_dead_end_is_not_climbed():
     for i in range(4):
         made.append(authority(f"middle {i}", made[-1]))
     chain = [leaf(made[-1]).der, *(one.der for one in made[:0:-1])]
-    assert chains.verify(chain, load(authority("root")), NOW) == Refusal.X509_UNKNOWN_ISSUER
-    assert chains.verify(chain, load(made[0]), NOW) == Refusal.X509_PATH_TOO_LONG
+    assert paths.verify(chain, load(authority("root")), NOW) == Refusal.X509_UNKNOWN_ISSUER
+    assert paths.verify(chain, load(made[0]), NOW) == Refusal.X509_PATH_TOO_LONG
 
 
 @pytest.mark.parametrize(("kind", "cost"), [("P-384", 3), ("P-256", 5)])
@@ -69,7 +79,7 @@ def test_a_strangers_chain_under_a_roots_name_costs_few_checks(checks, kind, cos
     ]
     own = leaf(many[0], issuer_key_id=None)
     root = authority("root", own=key("dear root", kind))
-    answer = chains.verify([own.der, *(one.der for one in many)], load(root), NOW)
+    answer = paths.verify([own.der, *(one.der for one in many)], load(root), NOW)
     told = Refusal.X509_CHAIN_TOO_LARGE if kind == "P-384" else Refusal.X509_BAD_SIGNATURE
     assert answer == told
     assert [issuer.der for _, issuer in checks] == [root.der] * cost
@@ -90,9 +100,9 @@ def test_a_dear_key_under_which_three_signatures_were_wrong_is_not_tried_again(
     ]
     own = leaf(middle, issuer_key_id=None)
     chain = [own.der, *(one.der for one in others), middle.der]
-    answer = chains.verify(chain, load(root), NOW)
+    answer = paths.verify(chain, load(root), NOW)
     if found:
-        assert isinstance(answer, chains.Verified)
+        assert isinstance(answer, paths.Verified)
         assert len(checks) == wrong + 2
     else:
         assert answer == Refusal.X509_CHAIN_TOO_LARGE
@@ -107,7 +117,7 @@ def test_only_what_is_wrong_under_a_dear_key_itself_counts(checks):
     right = authority("middle", root, **unnamed)
     own = leaf(right, issuer_key_id=None)
     chain = [own.der, wrong.der, other.der, right.der]
-    assert isinstance(chains.verify(chain, load(root), NOW), chains.Verified)
+    assert isinstance(paths.verify(chain, load(root), NOW), paths.Verified)
     assert len(checks) == 5
 
 
@@ -116,8 +126,8 @@ def test_signatures_are_checked_from_the_root_down(checks):
     one = authority("one", root)
     two = authority("two", one)
     own = leaf(two)
-    answer = chains.verify([own.der, two.der, one.der], load(root), NOW)
-    assert isinstance(answer, chains.Verified)
+    answer = paths.verify([own.der, two.der, one.der], load(root), NOW)
+    assert isinstance(answer, paths.Verified)
     assert [child.der for child, _ in checks] == [one.der, two.der, own.der]
 
 
@@ -126,7 +136,7 @@ def test_a_signature_that_two_paths_need_is_checked_once(checks):
     roots = [authority("root", serial=i + 1, excluded=[DNS_TWO]) for i in range(2)]
     middles = [authority("middle", roots[0], serial=i + 1) for i in range(2)]
     own = leaf(middles[0], san=[DNS_TWO])
-    answer = chains.verify([own.der, *(one.der for one in middles)], load(*roots), NOW)
+    answer = paths.verify([own.der, *(one.der for one in middles)], load(*roots), NOW)
     assert answer == Refusal.X509_NAME_CONSTRAINT
     assert len(checks) == 3
 
@@ -139,7 +149,7 @@ def test_what_a_checked_signature_shows_to_be_wrong_is_not_climbed_over(checks):
     own = leaf(right, issuer_key_id=None)
     twin = authority("middle", roots[1], own=key("wrong"), key_id=None, serial=2)
     chain = [own.der, wrong.der, twin.der, right.der]
-    assert isinstance(chains.verify(chain, load(*roots), NOW), chains.Verified)
+    assert isinstance(paths.verify(chain, load(*roots), NOW), paths.Verified)
     assert [child.der for child, _ in checks] == [wrong.der, own.der, right.der, own.der]
 
 
@@ -147,23 +157,23 @@ def test_what_a_checked_signature_shows_to_be_wrong_is_not_climbed_over(checks):
 def test_as_many_issuers_as_the_bound_are_looked_at(less, found, monkeypatch):
     root = authority("root")
     middle = authority("middle", root)
-    monkeypatch.setattr(chains, "STEPS", 2 - less)
-    answer = chains.verify([leaf(middle).der, middle.der], load(root), NOW)
-    assert isinstance(answer, chains.Verified) if found else answer == "x509-chain-too-large"
+    monkeypatch.setattr(paths, "STEPS", 2 - less)
+    answer = paths.verify([leaf(middle).der, middle.der], load(root), NOW)
+    assert isinstance(answer, paths.Verified) if found else answer == "x509-chain-too-large"
 
 
 def test_a_thousand_issuers_of_one_name_are_looked_at_512_times(checks, monkeypatch):
     looks = []
-    real = chains._Search._judge
+    real = paths._Search._judge
 
     def counted(self, issuer, anchor, path):
         looks.append(issuer)
         return real(self, issuer, anchor, path)
 
-    monkeypatch.setattr(chains._Search, "_judge", counted)
+    monkeypatch.setattr(paths._Search, "_judge", counted)
     root = authority("root", before=NOW - 2, after=NOW - 1)
     many = [authority("root", root, own=key(f"many {i}")) for i in range(40)]
-    answer = chains.verify([leaf(many[0]).der, *(one.der for one in many)], load(root), NOW)
+    answer = paths.verify([leaf(many[0]).der, *(one.der for one in many)], load(root), NOW)
     assert answer == Refusal.X509_CHAIN_TOO_LARGE
     assert len(looks) == 512
     assert checks == []
@@ -173,15 +183,15 @@ def test_a_hundred_intermediates_with_a_root_behind_them_are_answered_at_once(ch
     root = authority("root")
     many = [authority("same", root, own=key("same"), serial=i + 1) for i in range(100)]
     own = leaf(many[0])
-    answer = chains.verify([own.der, *(one.der for one in many)], load(root), NOW)
-    assert isinstance(answer, chains.Verified)
+    answer = paths.verify([own.der, *(one.der for one in many)], load(root), NOW)
+    assert isinstance(answer, paths.Verified)
     assert len(checks) == 2
 
 
 def test_32_roots_of_one_name_are_answered_in_eight_checks(checks):
     roots = [authority("same", own=key(f"same {i}"), key_id=None) for i in range(32)]
     own = leaf(roots[20], issuer_key_id=None)
-    assert chains.verify([own.der], load(*roots), NOW) == Refusal.X509_CHAIN_TOO_LARGE
+    assert paths.verify([own.der], load(*roots), NOW) == Refusal.X509_CHAIN_TOO_LARGE
     assert len(checks) == 8
 
 
@@ -189,28 +199,28 @@ def test_32_roots_of_one_name_are_answered_in_eight_checks(checks):
 def test_the_eighth_check_is_the_last(checks, place, found):
     roots = [authority("same", own=key(f"same {i}"), key_id=None) for i in range(9)]
     own = leaf(roots[place], issuer_key_id=None)
-    answer = chains.verify([own.der], load(*roots), NOW)
-    assert isinstance(answer, chains.Verified) == found
+    answer = paths.verify([own.der], load(*roots), NOW)
+    assert isinstance(answer, paths.Verified) == found
     assert len(checks) == 8
 
 
 def test_the_root_whose_key_identifier_matches_is_tried_first(checks):
     roots = [authority("same", own=key(f"same {i}")) for i in range(32)]
-    assert isinstance(chains.verify([leaf(roots[31]).der], load(*roots), NOW), chains.Verified)
+    assert isinstance(paths.verify([leaf(roots[31]).der], load(*roots), NOW), paths.Verified)
     assert len(checks) == 1
 
 
 def test_roots_without_a_key_identifier_come_before_those_with_another(checks):
     others = [authority("same", own=key(f"same {i}")) for i in range(10)]
     right = authority("same", own=key("same right"), key_id=None)
-    assert isinstance(chains.verify([leaf(right).der], load(*others, right), NOW), chains.Verified)
+    assert isinstance(paths.verify([leaf(right).der], load(*others, right), NOW), paths.Verified)
     assert len(checks) == 1
 
 
 def test_a_key_identifier_that_differs_is_a_hint_and_no_more(checks):
     root = authority("root", key_id=b"one")
     own = leaf(root, issuer_key_id=b"two")
-    assert isinstance(chains.verify([own.der], load(root), NOW), chains.Verified)
+    assert isinstance(paths.verify([own.der], load(root), NOW), paths.Verified)
     assert len(checks) == 1
 
 
@@ -218,7 +228,7 @@ def test_a_root_whose_kind_of_key_cannot_have_signed_costs_no_check(checks):
     roots = [authority("same", own=key(f"same {i}", "Ed25519"), key_id=None) for i in range(9)]
     right = authority("same", own=key("same right"), key_id=None)
     own = leaf(right, issuer_key_id=None)
-    assert isinstance(chains.verify([own.der], load(*roots, right), NOW), chains.Verified)
+    assert isinstance(paths.verify([own.der], load(*roots, right), NOW), paths.Verified)
     assert len(checks) == 1
 
 
@@ -236,7 +246,7 @@ def test_a_web_of_cross_signed_authorities_is_answered_in_eight_checks(checks):
     tops = [authority(one, root, key(f"top {one}"), **unnamed) for one in names]
     below = leaf(own[0], issuer_key_id=None)
     chain = [below.der, *(w.der for w in (*tops, *web))]
-    assert chains.verify(chain, load(root), NOW) == Refusal.X509_CHAIN_TOO_LARGE
+    assert paths.verify(chain, load(root), NOW) == Refusal.X509_CHAIN_TOO_LARGE
     assert len(checks) == 8
 
 
@@ -247,9 +257,9 @@ def test_names_times_constraints_are_bounded():
     names = [x509.DNSName("599.example")] * 13
     few, many = leaf(middle, san=names), leaf(middle, san=[*names, names[0]])
     store = load(root)
-    assert 2 * 13 * 600 <= constraints.LIMIT < 2 * 14 * 600
-    assert isinstance(chains.verify([few.der, middle.der], store, NOW), chains.Verified)
-    answer = chains.verify([many.der, middle.der], store, NOW)
+    assert 2 * 13 * 600 <= name_constraints.LIMIT < 2 * 14 * 600
+    assert isinstance(paths.verify([few.der, middle.der], store, NOW), paths.Verified)
+    answer = paths.verify([many.der, middle.der], store, NOW)
     assert answer == Refusal.X509_CHAIN_TOO_LARGE
 
 
@@ -260,8 +270,8 @@ def test_a_spent_search_tries_no_other_path():
     loose = authority("middle", root)
     own = leaf(loose, san=[x509.DNSName("599.example")] * 28)
     chain = [own.der, tight.der, loose.der]
-    assert chains.verify(chain, load(root), NOW) == Refusal.X509_CHAIN_TOO_LARGE
-    assert isinstance(chains.verify([own.der, loose.der], load(root), NOW), chains.Verified)
+    assert paths.verify(chain, load(root), NOW) == Refusal.X509_CHAIN_TOO_LARGE
+    assert isinstance(paths.verify([own.der, loose.der], load(root), NOW), paths.Verified)
 
 
 # What is told of several faults.
@@ -274,7 +284,7 @@ def test_the_likeliest_issuers_fault_is_told():
     for order in ((expired, stranger), (stranger, expired)):
         chain = [leaf(expired).der, *(one.der for one in order)]
         # The stranger's path is a dead end, which is told only when nothing else went wrong.
-        assert chains.verify(chain, load(root), NOW) == Refusal.X509_EXPIRED
+        assert paths.verify(chain, load(root), NOW) == Refusal.X509_EXPIRED
 
 
 def test_a_sent_issuer_whose_key_identifier_agrees_is_tried_before_one_whose_differs():
@@ -282,7 +292,7 @@ def test_a_sent_issuer_whose_key_identifier_agrees_is_tried_before_one_whose_dif
     expired = authority("middle", root, before=NOW - 2, after=NOW - 1)
     other = authority("middle", root, own=key("other"))
     chain = [leaf(expired).der, other.der, expired.der]
-    assert chains.verify(chain, load(root), NOW) == Refusal.X509_EXPIRED
+    assert paths.verify(chain, load(root), NOW) == Refusal.X509_EXPIRED
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -296,7 +306,7 @@ def test_an_issuer_without_a_key_identifier_stands_between_the_two(first):
         (bare, other, Refusal.X509_NOT_CA),
     ):
         roots = (likelier, less) if first else (less, likelier)
-        assert chains.verify([leaf(expired).der], load(*roots), NOW) == told
+        assert paths.verify([leaf(expired).der], load(*roots), NOW) == told
 
 
 def test_a_certificate_behind_a_self_issued_one_is_bound_by_constraints():
@@ -305,10 +315,10 @@ def test_a_certificate_behind_a_self_issued_one_is_bound_by_constraints():
     old = authority("middle", root, own=key("old"), san=[x509.DNSName("bad.test")])
     new = authority("middle", old, own=key("new"))
     chain = [leaf(new).der, new.der, old.der]
-    assert chains.verify(chain, load(root), NOW) == Refusal.X509_NAME_CONSTRAINT
+    assert paths.verify(chain, load(root), NOW) == Refusal.X509_NAME_CONSTRAINT
     right = authority("middle", root, own=key("old"))
     chain = [leaf(new).der, new.der, right.der]
-    assert isinstance(chains.verify(chain, load(root), NOW), chains.Verified)
+    assert isinstance(paths.verify(chain, load(root), NOW), paths.Verified)
 
 
 def test_a_mail_address_that_cannot_be_read_is_inside_no_constraint():
@@ -317,24 +327,24 @@ def test_a_mail_address_that_cannot_be_read_is_inside_no_constraint():
     replace = replacing(b"\x16\x0bab@one", "\x16\x0b\u00f8@one".encode())
     for told, limits in ((None, {}), (Refusal.X509_NAME_CONSTRAINT, {"excluded": [DNS_TWO]})):
         root = authority("root", **limits)
-        answer = chains.verify([edited(leaf(root, subject), root, replace)], load(root), NOW)
-        assert isinstance(answer, chains.Verified) if told is None else answer == told
+        answer = paths.verify([edited(leaf(root, subject), root, replace)], load(root), NOW)
+        assert isinstance(answer, paths.Verified) if told is None else answer == told
 
 
 @pytest.mark.parametrize("less", [0, 1])
 def test_as_many_comparisons_as_the_bound_are_made(less, monkeypatch):
     root = authority("root", permitted=[x509.DNSName("example"), x509.DNSName("test")])
     own = leaf(root, san=[x509.DNSName("a.example")] * 3)
-    monkeypatch.setattr(constraints, "LIMIT", 6 - less)
-    answer = chains.verify([own.der], load(root), NOW)
+    monkeypatch.setattr(name_constraints, "LIMIT", 6 - less)
+    answer = paths.verify([own.der], load(root), NOW)
     if less:
         assert answer == Refusal.X509_CHAIN_TOO_LARGE
     else:
-        assert isinstance(answer, chains.Verified)
+        assert isinstance(answer, paths.Verified)
 
 
 def test_an_empty_chain_does_not_parse():
-    assert chains.verify([], load(authority("root")), NOW) == Refusal.X509_DECODE
+    assert paths.verify([], load(authority("root")), NOW) == Refusal.X509_DECODE
 
 
 # The parser.
@@ -346,11 +356,11 @@ def test_warnings_of_the_parser_change_nothing(serial):
     data = edited(leaf(root), root, with_serial(serial))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        assert isinstance(chains.verify([data], load(root), NOW), chains.Verified)
+        assert isinstance(paths.verify([data], load(root), NOW), paths.Verified)
     assert not seen
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert isinstance(chains.verify([data], load(root), NOW), chains.Verified)
+        assert isinstance(paths.verify([data], load(root), NOW), paths.Verified)
     assert clientauth.serial(data) == serial
 
 
@@ -363,11 +373,11 @@ def test_a_country_of_three_letters_is_no_fault_whatever_warnings_do():
     for own in (leaf(root, strange), leaf(root, san=[x509.DirectoryName(strange)])):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            assert isinstance(chains.verify([own.der], load(root), NOW), chains.Verified)
+            assert isinstance(paths.verify([own.der], load(root), NOW), paths.Verified)
         assert not seen
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert isinstance(chains.verify([own.der], load(root), NOW), chains.Verified)
+            assert isinstance(paths.verify([own.der], load(root), NOW), paths.Verified)
 
 
 NAMES = [
@@ -421,7 +431,7 @@ STORE = load(ROOT)
 
 @given(st.lists(st.binary(max_size=64), max_size=5))
 def test_bytes_that_are_no_certificates_raise_nothing(chain):
-    assert chains.verify(chain, STORE, NOW) == Refusal.X509_DECODE
+    assert paths.verify(chain, STORE, NOW) == Refusal.X509_DECODE
 
 
 @given(st.data())
@@ -439,8 +449,8 @@ def test_damaged_certificates_raise_nothing(data):
                 target[place:place] = data.draw(st.binary(min_size=1, max_size=8))
         if not target:
             target += b"\0"
-    answer = chains.verify([bytes(one) for one in chain], STORE, NOW)
-    if isinstance(answer, chains.Verified):
+    answer = paths.verify([bytes(one) for one in chain], STORE, NOW)
+    if isinstance(answer, paths.Verified):
         # Damage to the intermediate alone can pass only where nothing is signed: nowhere.
         assert (bytes(chain[0]), bytes(chain[1])) == (LEAF.der, MIDDLE.der)
     else:
@@ -459,8 +469,8 @@ def test_damage_that_was_signed_again_raises_nothing(data):
     middle = edited(MIDDLE, ROOT, damage)
     own = edited(LEAF, MIDDLE, damage)
     for chain in ([LEAF.der, middle], [own, MIDDLE.der]):
-        answer = chains.verify(chain, STORE, NOW)
-        if isinstance(answer, chains.Verified):
+        answer = paths.verify(chain, STORE, NOW)
+        if isinstance(answer, paths.Verified):
             # What was accepted can be shown: no reading of the identity raises.
             clientauth.subject(chain[0])
             clientauth.serial(chain[0])

@@ -10,11 +10,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, PKCS1v15
 
-from engine import certificates, der, extensions
-from engine.certificates import ED25519, P256, RSA, Certificate
-from engine.der import BIT_STRING, INTEGER, SEQUENCE
 from engine.refusals import Refusal
-from tests.engine.chain_maker import (
+from engine.x509 import certificates, der, extensions
+from engine.x509.certificates import ED25519, P256, RSA, Certificate
+from engine.x509.der import BIT_STRING, INTEGER, SEQUENCE
+from tests.engine.x509.chain_maker import (
     Made,
     authority,
     edited,

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID as Purpose
 from cryptography.x509.oid import NameOID
 
-from engine import der
+from engine.x509 import der
 
 DAY = 86_400
 NOW = 1_780_272_000

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from engine import chains, stores
 from engine.refusals import Refusal, Refused
-from tests.engine.chain_maker import NOW, authority, key, leaf
+from engine.x509 import paths, stores
+from tests.engine.x509.chain_maker import NOW, authority, key, leaf
 
 BEGIN, END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 
@@ -118,8 +118,8 @@ def test_a_root_s_own_signature_is_not_judged():
     # It proves nothing: the root is trusted because it is in the bundle. SHA-224 is not accepted.
     own = key("store root", "P-256")
     made = authority("weakly signed", own=own, digest=hashes.SHA224())
-    answer = chains.verify([leaf(made).der], stores.load(made.pem), NOW)
-    assert isinstance(answer, chains.Verified)
+    answer = paths.verify([leaf(made).der], stores.load(made.pem), NOW)
+    assert isinstance(answer, paths.Verified)
 
 
 def test_der_with_bytes_behind_it_is_refused():
@@ -177,4 +177,4 @@ def test_the_generation_counts_and_stops():
 
 def test_a_root_is_judged_when_a_chain_needs_it():
     old = root(before=NOW - 2, after=NOW - 1)
-    assert chains.verify([leaf(old).der], stores.load(old.pem), NOW) == Refusal.X509_EXPIRED
+    assert paths.verify([leaf(old).der], stores.load(old.pem), NOW) == Refusal.X509_EXPIRED

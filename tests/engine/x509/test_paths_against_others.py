@@ -13,8 +13,8 @@ from cryptography.x509 import verification
 from OpenSSL import crypto
 from OpenSSL._util import lib
 
-from tests.engine import constraint_cases  # noqa: F401  (adds its cases)
-from tests.engine.chain_cases import CASES, OK
+from tests.engine.x509 import constraint_cases  # noqa: F401  (adds its cases)
+from tests.engine.x509.chain_cases import CASES, OK
 
 WEB = "it judges by the profile of the web's authorities, which asks for this and we do not: "
 STRICTER_KEYS = "it accepts more kinds and sizes of keys than the contract lists"

@@ -2,7 +2,7 @@
 
 A certificate is looked at in two steps. `read` decodes it and finds its parts; `study` reads the
 extensions and the key, which costs most of the time and is done only for a certificate that a path
-may need. `cryptography` decides what parses; `engine.der` finds the bytes.
+may need. `cryptography` decides what parses; `engine.x509.der` finds the bytes.
 
 Whatever the parser raises is `x509-decode` and stays inside (`read` gives None, `study` leaves the
 refusal in `fault`). The order of the faults is fixed, so a certificate with two of them always has
@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from engine import constraints, der, extensions
 from engine.refusals import Refusal
+from engine.x509 import der, extensions, name_constraints
 
 PublicKey = EllipticCurvePublicKey | RSAPublicKey | Ed25519PublicKey
 
@@ -130,7 +130,7 @@ class Certificate:
         self.key: PublicKey | None = None
         self.kind = ""
         self.extensions = _NONE
-        self.constraints: constraints.Constraints | None = None
+        self.constraints: name_constraints.Constraints | None = None
 
     @property
     def self_issued(self) -> bool:
@@ -174,8 +174,8 @@ class Certificate:
         family = P256 if issuer.kind == P384 else issuer.kind
         return SIGNATURES[self.parts.algorithm][0] == family
 
-    def names(self) -> constraints.Names:
-        return constraints.names_of(self.parts.subject, self.parts.extensions)
+    def names(self) -> name_constraints.Names:
+        return name_constraints.names_of(self.parts.subject, self.parts.extensions)
 
     def _read_subject(self) -> None:
         """The subject is shown to programs, so it must parse, which the parser leaves for later.
@@ -199,7 +199,7 @@ class Certificate:
         if found.constrained:
             limits = der.extension(raw, der.NAME_CONSTRAINTS)
             assert limits is not None
-            self.constraints = constraints.read(limits)
+            self.constraints = name_constraints.read(limits)
         return Refusal.X509_CRITICAL_EXTENSION if found.unknown else None
 
     def _key(self, anchor: bool) -> Refusal | None:

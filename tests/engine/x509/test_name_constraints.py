@@ -1,18 +1,18 @@
 """Which names an authority may vouch for, form by form (RFC 5280 section 4.2.1.10).
 
 The names and the bases are given as they stand in a certificate, so that those which no maker of
-certificates writes are met as well. `test_chains` has the same rules in whole chains.
+certificates writes are met as well. `test_paths` has the same rules in whole chains.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from engine import constraints
-from engine.constraints import ADDRESS, DIRECTORY, DNS, MAIL, URI, Constraints
-from engine.der import OBJECT_IDENTIFIER, SEQUENCE, SET, SUBJECT_ALT_NAME, Malformed
-from tests.engine.chain_maker import tlv
-from tests.engine.test_der import extension
+from engine.x509 import name_constraints
+from engine.x509.der import OBJECT_IDENTIFIER, SEQUENCE, SET, SUBJECT_ALT_NAME, Malformed
+from engine.x509.name_constraints import ADDRESS, DIRECTORY, DNS, MAIL, URI, Constraints
+from tests.engine.x509.chain_maker import tlv
+from tests.engine.x509.test_der import extension
 
 TAGS = {
     0: 0xA0, MAIL: 0x81, DNS: 0x82, 3: 0xA3, DIRECTORY: 0xA4, 5: 0xA5, URI: 0x86, ADDRESS: 0x87,
@@ -32,7 +32,7 @@ def side(tag: int, bases: tuple[Base, ...]) -> bytes:
 
 def limits(permitted: tuple[Base, ...] = (), excluded: tuple[Base, ...] = ()) -> Constraints:
     value = tlv(SEQUENCE, side(0xA0, permitted) + side(0xA1, excluded))
-    return constraints.read(value)
+    return name_constraints.read(value)
 
 
 # -- the names -------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ def test_a_name_under_a_base(
     form: int, base: bytes, name: bytes, passes: bool, stopped: bool
 ) -> None:
     names = [(form, name)]
-    assert constraints.allows(limits(permitted=((form, base),)), names) is passes
-    assert constraints.allows(limits(excluded=((form, base),)), names) is not stopped
+    assert name_constraints.allows(limits(permitted=((form, base),)), names) is passes
+    assert name_constraints.allows(limits(excluded=((form, base),)), names) is not stopped
 
 
 # What is no name of its form, neither where a certificate has it nor where a constraint does.
@@ -257,9 +257,9 @@ def test_what_is_no_name_is_refused_where_its_form_is_constrained(form: int, nam
     _, base = OTHERS[form]
     everything = {DNS: b"", ADDRESS: bytes(8), DIRECTORY: directory()}.get(form, base)
     for known in (limits(permitted=((form, everything),)), limits(excluded=((form, base),))):
-        assert constraints.allows(known, [(form, name)]) is False
+        assert name_constraints.allows(known, [(form, name)]) is False
     elsewhere = limits(excluded=((8, b"\x2a"),))
-    assert constraints.allows(elsewhere, [(form, name)]) is True
+    assert name_constraints.allows(elsewhere, [(form, name)]) is True
 
 
 @pytest.mark.parametrize(("form", "base"), NO_BASES)
@@ -267,14 +267,14 @@ def test_a_base_that_is_no_name_permits_nothing_and_excludes_everything(
     form: int, base: bytes
 ) -> None:
     name, other = OTHERS.get(form, (b"\x2b", b"\x2c"))
-    assert constraints.allows(limits(permitted=((form, base),)), [(form, name)]) is False
-    assert constraints.allows(limits(excluded=((form, base),)), [(form, name)]) is False
-    assert constraints.allows(limits(excluded=((form, base),)), [(form, base)]) is False
+    assert name_constraints.allows(limits(permitted=((form, base),)), [(form, name)]) is False
+    assert name_constraints.allows(limits(excluded=((form, base),)), [(form, name)]) is False
+    assert name_constraints.allows(limits(excluded=((form, base),)), [(form, base)]) is False
     # Not when the base beside it is understood either.
     both = limits(excluded=((form, base), (form, other)))
-    assert constraints.allows(both, [(form, name)]) is False
+    assert name_constraints.allows(both, [(form, name)]) is False
     # Another form is left alone.
-    assert constraints.allows(limits(excluded=((form, base),)), [(9, name)]) is True
+    assert name_constraints.allows(limits(excluded=((form, base),)), [(9, name)]) is True
 
 
 @pytest.mark.parametrize(("form", "base"), [one for one in NO_BASES if one[0] in OTHERS])
@@ -283,7 +283,7 @@ def test_a_permitted_base_beside_one_that_is_not_understood_still_permits(
 ) -> None:
     name, _ = OTHERS[form]
     inside = {MAIL: b"other.test", URI: b"other.test", ADDRESS: name + b"\xff" * 4}.get(form, name)
-    assert constraints.allows(limits(permitted=((form, base), (form, inside))), [(form, name)])
+    assert name_constraints.allows(limits(permitted=((form, base), (form, inside))), [(form, name)])
 
 
 @pytest.mark.parametrize(
@@ -300,14 +300,14 @@ def test_a_permitted_base_beside_one_that_is_not_understood_still_permits(
 )
 def test_the_type_of_a_text_does_not_matter(tag: int, text: bytes) -> None:
     known = limits(permitted=((DIRECTORY, directory(attribute(b"12 3"))),))
-    assert constraints.allows(known, [(DIRECTORY, directory(attribute(text, tag)))]) is True
+    assert name_constraints.allows(known, [(DIRECTORY, directory(attribute(text, tag)))]) is True
 
 
 def test_a_letter_that_is_not_ascii_is_the_same_in_every_type_of_text() -> None:
     known = limits(permitted=((DIRECTORY, directory(attribute("\u00e9".encode()))),))
     for tag, encoding in ((0x14, "latin-1"), (0x1C, "utf-32-be"), (0x1E, "utf-16-be")):
         own = directory(attribute("\u00e9".encode(encoding), tag))
-        assert constraints.allows(known, [(DIRECTORY, own)]) is True
+        assert name_constraints.allows(known, [(DIRECTORY, own)]) is True
 
 
 def test_a_text_is_no_other_value_of_the_same_bytes() -> None:
@@ -315,7 +315,7 @@ def test_a_text_is_no_other_value_of_the_same_bytes() -> None:
     texts = {0x0C, 0x12, 0x13, 0x14, 0x16, 0x1A}
     for tag in range(1, 0x1F):
         own = [(DIRECTORY, directory(attribute(b"one", tag)))]
-        assert constraints.allows(known, own) is (tag in texts), tag
+        assert name_constraints.allows(known, own) is (tag in texts), tag
 
 
 # -- all of them -----------------------------------------------------------------------------
@@ -326,15 +326,15 @@ ADDRESS_BASE = (ADDRESS, bytes(8))
 
 def test_every_name_must_be_inside_one_permitted_base_and_outside_all_excluded() -> None:
     both = limits(permitted=(A, B), excluded=((DNS, b"x.a.test"), (DNS, b"x.b.test")))
-    assert constraints.allows(both, [])
-    assert constraints.allows(both, [(DNS, b"a.test"), (DNS, b"b.test")])
+    assert name_constraints.allows(both, [])
+    assert name_constraints.allows(both, [(DNS, b"a.test"), (DNS, b"b.test")])
     for bad in (b"c.test", b"x.a.test", b"x.b.test"):
-        assert constraints.allows(both, [(DNS, b"a.test"), (DNS, bad)]) is False
+        assert name_constraints.allows(both, [(DNS, b"a.test"), (DNS, bad)]) is False
         # One of a form that nothing is said about is passed over, and not what follows.
-        assert constraints.allows(both, [(MAIL, b"a@c.test"), (DNS, bad)]) is False
-    assert constraints.allows(both, [(MAIL, b"a@c.test"), (DNS, b"a.test")]) is True
+        assert name_constraints.allows(both, [(MAIL, b"a@c.test"), (DNS, bad)]) is False
+    assert name_constraints.allows(both, [(MAIL, b"a@c.test"), (DNS, b"a.test")]) is True
     # Whatever it is: of a form that is not processed, or no such name.
-    assert constraints.allows(both, [(8, b"\x2a"), (MAIL, b""), (DNS, b"a.test")]) is True
+    assert name_constraints.allows(both, [(8, b"\x2a"), (MAIL, b""), (DNS, b"a.test")]) is True
 
 
 @pytest.mark.parametrize("unread", [(8, b"\x2a"), (DNS, b"\xff"), (DIRECTORY, b"\x31\x00")])
@@ -342,20 +342,20 @@ def test_a_base_that_is_not_understood_leaves_the_others_as_they_are(unread: Bas
     for known in (limits(permitted=(unread, ADDRESS_BASE)), limits((ADDRESS_BASE,), (unread,))):
         assert known.closed == ({unread[0]} if unread[0] in known.excluded else set())
         assert known.permitted[ADDRESS] == [(bytes(4), 0xFFFFFFFF)]
-        assert constraints.allows(known, [(unread[0], b"a.test")]) is False
-        assert constraints.allows(known, [(ADDRESS, bytes(4))]) is True
-        assert constraints.allows(known, [(ADDRESS, bytes(16))]) is False
+        assert name_constraints.allows(known, [(unread[0], b"a.test")]) is False
+        assert name_constraints.allows(known, [(ADDRESS, bytes(4))]) is True
+        assert name_constraints.allows(known, [(ADDRESS, bytes(16))]) is False
 
 
 @pytest.mark.parametrize("behind", [b"\x80\x01\x01", b"\x81\x01\x05"])
 def test_a_minimum_or_a_maximum_is_not_understood(behind: bytes) -> None:
     value = tlv(SEQUENCE, tlv(0xA1, subtree(A, behind) + subtree(ADDRESS_BASE)))
-    known = constraints.read(value)
+    known = name_constraints.read(value)
     assert known == Constraints({}, {DNS: [], ADDRESS: [(bytes(4), 0xFFFFFFFF)]}, frozenset({DNS}))
-    assert constraints.allows(known, [(DNS, b"other.test")]) is False
-    within = constraints.read(tlv(SEQUENCE, tlv(0xA0, subtree(A, behind) + subtree(B))))
-    assert constraints.allows(within, [(DNS, b"a.test")]) is False
-    assert constraints.allows(within, [(DNS, b"b.test")]) is True
+    assert name_constraints.allows(known, [(DNS, b"other.test")]) is False
+    within = name_constraints.read(tlv(SEQUENCE, tlv(0xA0, subtree(A, behind) + subtree(B))))
+    assert name_constraints.allows(within, [(DNS, b"a.test")]) is False
+    assert name_constraints.allows(within, [(DNS, b"b.test")]) is True
 
 
 def test_both_sides_are_read() -> None:
@@ -379,16 +379,16 @@ def test_both_sides_are_read() -> None:
 )
 def test_constraints_of_another_shape_are_malformed(value: bytes) -> None:
     with pytest.raises(Malformed):
-        constraints.read(value)
+        name_constraints.read(value)
 
 
 def test_the_cost_is_the_number_of_comparisons() -> None:
     known = limits((A, B, (MAIL, b"c")), ((DNS, b"x"), (URI, b"y")))
     cases = {DNS: 3, MAIL: 1, URI: 1, ADDRESS: 0}
     for form, cost in cases.items():
-        assert constraints.cost(known, [(form, b"")]) == cost
-    assert constraints.cost(known, [(form, b"") for form in cases] * 2) == 10
-    assert constraints.cost(known, []) == 0
+        assert name_constraints.cost(known, [(form, b"")]) == cost
+    assert name_constraints.cost(known, [(form, b"") for form in cases] * 2) == 10
+    assert name_constraints.cost(known, []) == 0
 
 
 # -- which names a certificate has -----------------------------------------------------------
@@ -399,8 +399,8 @@ WITH_MAIL = extension(SUBJECT_ALT_NAME, tlv(SEQUENCE, tlv(0x81, b"a@b") + tlv(0x
 
 
 def test_an_empty_subject_is_no_name() -> None:
-    assert constraints.names_of(directory(), EXTENSION) == [(DNS, b"a.test")]
-    assert constraints.names_of(directory(), b"") == []
+    assert name_constraints.names_of(directory(), EXTENSION) == [(DNS, b"a.test")]
+    assert name_constraints.names_of(directory(), b"") == []
 
 
 @pytest.mark.parametrize(
@@ -416,14 +416,14 @@ def test_an_empty_subject_is_no_name() -> None:
 def test_a_subjects_mail_address_counts_where_there_is_no_other(tag: int, text: bytes) -> None:
     subject = directory(attribute(b"One"), attribute(text, tag, EMAIL))
     own = (DIRECTORY, subject)
-    assert constraints.names_of(subject, b"") == [(MAIL, b"c@d"), own]
-    assert constraints.names_of(subject, EXTENSION) == [(DNS, b"a.test"), (MAIL, b"c@d"), own]
-    assert constraints.names_of(subject, WITH_MAIL) == [(MAIL, b"a@b"), (DNS, b"a.test"), own]
+    assert name_constraints.names_of(subject, b"") == [(MAIL, b"c@d"), own]
+    assert name_constraints.names_of(subject, EXTENSION) == [(DNS, b"a.test"), (MAIL, b"c@d"), own]
+    assert name_constraints.names_of(subject, WITH_MAIL) == [(MAIL, b"a@b"), (DNS, b"a.test"), own]
 
 
 def test_a_mail_address_in_another_alphabet_is_told_in_utf_8() -> None:
     subject = directory(attribute("\u00f8@d".encode("utf-16-be"), 0x1E, EMAIL))
-    assert constraints.names_of(subject, b"")[0] == (MAIL, "\u00f8@d".encode())
+    assert name_constraints.names_of(subject, b"")[0] == (MAIL, "\u00f8@d".encode())
     broken = directory(attribute(b"\xd8\x00", 0x1E, EMAIL))
     with pytest.raises(ValueError, match="utf-16-be"):
-        constraints.names_of(broken, b"")
+        name_constraints.names_of(broken, b"")

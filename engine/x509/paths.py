@@ -32,10 +32,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine import certificates, constraints
-from engine.certificates import P384, Certificate, PublicKey
 from engine.refusals import Refusal
-from engine.stores import Store
+from engine.x509 import certificates, name_constraints
+from engine.x509.certificates import P384, Certificate, PublicKey
+from engine.x509.stores import Store
 
 INTERMEDIATES = 3
 CHECKS = 8
@@ -105,7 +105,7 @@ class _Search:
         self.now = now
         self.leading = _leading(sent, store)
         self.steps = STEPS
-        self.comparisons = constraints.LIMIT
+        self.comparisons = name_constraints.LIMIT
         # What became of each check, by the issuer's key and the certificate.
         self.signed: dict[tuple[bytes, bytes], bool] = {}
         self.fault: Refusal | None = None
@@ -215,11 +215,11 @@ class _Search:
                     names = step.names()
                 except ValueError:
                     return Refusal.X509_NAME_CONSTRAINT
-                self.comparisons -= constraints.cost(limits, names)
+                self.comparisons -= name_constraints.cost(limits, names)
                 if self.comparisons < 0:
                     self.spent = True
                     return Refusal.X509_CHAIN_TOO_LARGE
-                if not constraints.allows(limits, names):
+                if not name_constraints.allows(limits, names):
                     return Refusal.X509_NAME_CONSTRAINT
         return None
 
