@@ -12,9 +12,9 @@ from peers.liar.hello import Hello
 from peers.liar.record import record
 
 from . import handmade_flights, handmade_hello, handmade_server, handmade_states
+from .formats.server import NO_AES, Call, parse
 from .handmade_hello import P521, Case, chosen, plain, psk, without
 from .hello import hello_records
-from .script import NO_AES, Call, parse
 
 RSA_PKCS1_SHA256 = 0x0401
 CCS = record(c.CHANGE_CIPHER_SPEC, b"\1")

@@ -19,8 +19,8 @@ from peers.liar.wire import message
 
 from . import fixtures, handmade_hello
 from .build_identity import CLIENT_ROOT, MIDDLE, client
+from .formats.server import CLIENT_OPTIONAL, CLIENT_REQUIRED
 from .handmade_hello import AES_256, Case
-from .script import CLIENT_OPTIONAL, CLIENT_REQUIRED
 from .talk import Talk
 
 SALT = bytes(range(32))

@@ -9,8 +9,8 @@ from engine import codepoints as c
 from peers.liar.wire import message
 
 from . import handmade_hello
-from .flight import ESTABLISHED, IDENTITIES, PADDING, TRUSTED, UNSETTLED, Kind, build
-from .flight import certificate as honest_certificate
+from .formats.keyed import ESTABLISHED, IDENTITIES, PADDING, TRUSTED, UNSETTLED, Kind, build
+from .formats.keyed import certificate as honest_certificate
 from .handmade_hello import AES_256, CHACHA, Case
 
 Item = tuple[int, int, int, bytes]

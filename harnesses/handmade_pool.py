@@ -7,8 +7,8 @@ operation; what became of the others is compared with the model on the way.
 from __future__ import annotations
 
 from . import handmade_hello, handmade_pool_ends
+from .formats.pool import RESTING, SHAPES, encode
 from .handmade_hello import CHACHA, Case
-from .pool_ops import RESTING, SHAPES, encode
 from .pool_steps import (
     ALL_REST,
     CHACHA20,

@@ -18,21 +18,11 @@ from peers.liar.record import record
 from peers.liar.wire import message
 
 from . import handmade_flights, handmade_hello, handmade_states
+from .formats.server import CHECK_SIGNATURE, EOF, NEIGHBOUR, NO_AES, NO_RESTING, STEPS, Call
+from .formats.server import build as script
 from .handmade_hello import AES_256, CHACHA, Case, plain
 from .hello import hello_records
 from .oracles import one_in
-from .script import (
-    CHECK_SIGNATURE,
-    EOF,
-    NEIGHBOUR,
-    NO_AES,
-    NO_RESTING,
-    STEPS,
-    Call,
-)
-from .script import (
-    build as script,
-)
 from .talk import Part, Talk, compose
 
 ESTABLISHED = "established"

@@ -17,8 +17,8 @@ from peers.liar.record import record
 from peers.liar.wire import message
 
 from .build_identity import client
+from .formats.server import CLIENT_REQUIRED, EOF
 from .handmade_hello import FORMAT, P521, Case
-from .script import CLIENT_REQUIRED, EOF
 from .talk import Talk
 
 UNEXPECTED = "tls-unexpected-message"

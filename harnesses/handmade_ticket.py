@@ -8,8 +8,7 @@ from engine import codepoints as c
 from peers.liar.sealed import Contents
 
 from . import fixtures
-from .handmade_hello import AES_256, Case, chosen
-from .offered import (
+from .formats.ticket import (
     ALPN,
     BINDER,
     BINDER_LONG,
@@ -27,6 +26,7 @@ from .offered import (
     SHA384,
     VERSION,
 )
+from .handmade_hello import AES_256, Case, chosen
 
 NOW = fixtures.NOW_MS
 GOOD = Contents(

@@ -2,8 +2,8 @@
 
 What lies behind the encryption is reached through the real record layer: a client's Certificate,
 CertificateVerify and Finished, KeyUpdates, application data, alerts, in any order and any cutting.
-The input's format is in `harnesses.flight`; it is compiled to the calls of the server harness and
-judged as those are, and besides:
+The input's format is in `harnesses.formats.keyed`; it is compiled to the calls of the server
+harness and judged as those are, and besides:
 
 - what the program receives is what the client sent, in order, and all of it unless it failed;
 - nothing is established without an honest Finished, and no client is verified without an honest
@@ -12,7 +12,7 @@ judged as those are, and besides:
 
 from __future__ import annotations
 
-from .flight import IDENTITIES, TRUSTED, Flight, compile_flight
+from .formats.keyed import IDENTITIES, TRUSTED, Flight, compile_flight
 from .oracles import Broken, looked
 from .play import Run, judge
 from .server import UNKNOWN

@@ -21,9 +21,7 @@ from peers.liar.record import record
 
 from . import fixtures
 from .connection import STORY, Connection
-from .handmade_hello import plain
-from .oracles import HEADER, Broken, check_memory, check_work, looked, one_in, records
-from .script import (
+from .formats.server import (
     CHECK_SIGNATURE,
     CLIENT_AUTH,
     CLIENT_MODES,
@@ -35,6 +33,8 @@ from .script import (
     Script,
     Step,
 )
+from .handmade_hello import plain
+from .oracles import HEADER, Broken, check_memory, check_work, looked, one_in, records
 from .whitebox import check_sealed_alert, check_zero, seed_again, write_key
 
 SLOTS = 3

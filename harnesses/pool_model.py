@@ -23,9 +23,9 @@ from peers.liar.identities import NOW_MS, Identity, authority, make, pem
 from peers.liar.observer import Ticket
 
 from .connection import ended_as
+from .formats.pool import Operation, Order
 from .oracles import Broken
 from .pool_lines import Line
-from .pool_ops import Operation, Order
 from .whitebox import check_zero, resting, wiped
 
 NAME = "server.example"

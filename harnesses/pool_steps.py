@@ -6,8 +6,8 @@ from collections.abc import Callable
 from itertools import chain
 
 from . import handmade_hello
+from .formats.pool import RESTING, SHAPES, Operation
 from .pool_model import SIZES
-from .pool_ops import RESTING, SHAPES, Operation
 
 Steps = list[Operation]
 

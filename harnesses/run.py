@@ -154,7 +154,8 @@ def instrumented() -> list[str]:
     return [
         "engine",
         *(module.name for module in pkgutil.walk_packages(folders, "engine.")),
-        "harnesses.script",
+        "harnesses.formats",
+        "harnesses.formats.server",
     ]
 
 
@@ -168,7 +169,7 @@ def instrument(name: str) -> None:
         for module in instrumented():
             importlib.import_module(module)
         # Said once as a statement: a name in a string is nothing that pyinstaller collects.
-        from . import script  # noqa: F401
+        from .formats import server  # noqa: F401
 
 
 def fuzz(name: str, run: Callable[..., str], argv: list[str]) -> None:

@@ -1,13 +1,13 @@
 """Harness server: the engine from `serve`, fed in the pieces that the input names.
 
-The input is settings, steps and a client's bytes (`harnesses.script`); how it is played, and by
-what it is judged, is `harnesses.play`.
+The input is settings, steps and a client's bytes (`harnesses.formats.server`); how it is played,
+and by what it is judged, is `harnesses.play`.
 """
 
 from __future__ import annotations
 
+from .formats.server import parse
 from .play import judge
-from .script import parse
 
 MAX_LEN = 20_480
 UNKNOWN = "unknown-format"

@@ -13,9 +13,9 @@ from peers.liar import Client
 from peers.liar.hello import Hello
 
 from . import fixtures
+from .formats.server import CLIENT_MODES, STEPS, Call, code_of, feeding
+from .formats.server import build as script
 from .play import MAIN_SLOT, SLOTS
-from .script import CLIENT_MODES, STEPS, Call, code_of, feeding
-from .script import build as script
 
 Part = bytes | Call
 

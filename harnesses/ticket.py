@@ -1,13 +1,13 @@
 """Harness ticket: a ticket's plaintext, sealed under the server's key, and how it is damaged.
 
-The input's format is in `harnesses.offered`; it is compiled to a ClientHello and judged as the
-server harness judges. And the engine must come to the verdict of the rules as they were read a
+The input's format is in `harnesses.formats.ticket`; it is compiled to a ClientHello and judged as
+the server harness judges. And the engine must come to the verdict of the rules as they were read a
 second time (`harnesses.ticket_rules`): no ticket resumes, or is refused, by one reading alone.
 """
 
 from __future__ import annotations
 
-from .offered import compile_offer
+from .formats.ticket import compile_offer
 from .oracles import Broken, looked
 from .play import judge
 from .server import UNKNOWN

@@ -26,8 +26,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from harnesses.formats.pool import OPERATIONS, RESTING, SHAPES, Operation, Order
 from harnesses.pool_model import Model
-from harnesses.pool_ops import OPERATIONS, RESTING, SHAPES, Operation, Order
 from harnesses.whitebox import resting as rests
 from tests.engine.live_peers import KINDS, PROVES, RESUMES, LiveModel
 

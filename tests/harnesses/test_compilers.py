@@ -14,11 +14,11 @@ from harnesses import fixtures, ticket_rules
 from harnesses.belief import doubt, holds_key
 from harnesses.build_identity import CLIENT_ROOT, MIDDLE, client
 from harnesses.clientauth import ROOTS
-from harnesses.flight import ESTABLISHED, ITEMS, RECORDS, Kind, build, compile_flight, items
+from harnesses.formats.keyed import ESTABLISHED, ITEMS, RECORDS, Kind, build, compile_flight, items
+from harnesses.formats.server import Call
+from harnesses.formats.ticket import FINGERPRINT, compile_offer
 from harnesses.handmade_ticket import GOOD
-from harnesses.offered import FINGERPRINT, compile_offer
 from harnesses.resign import resigned
-from harnesses.script import Call
 from harnesses.ticket_rules import Offer
 from peers.liar import proofs
 from peers.liar.identities import authority, make

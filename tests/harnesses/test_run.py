@@ -116,8 +116,9 @@ def test_everything_of_the_engine_is_instrumented_but_the_block_moves() -> None:
     assert done.returncode == 0, done.stderr
     said = set(re.findall(r"^INFO: Instrumenting (\S+)$", done.stderr, re.MULTILINE))
     assert {name for name in said if name.startswith("engine")} == here - {*run.PLAIN, run.POOL}
-    assert set(run.instrumented()) == {*here, "harnesses.script"}
-    assert "harnesses.script" in said and {*run.PLAIN, run.POOL} <= here
+    formats = {"harnesses.formats", "harnesses.formats.server"}
+    assert set(run.instrumented()) == {*here, *formats}
+    assert formats <= said and {*run.PLAIN, run.POOL} <= here
 
 
 @pytest.mark.parametrize("arguments", [[], ["nothing"]])

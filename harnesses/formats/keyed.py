@@ -28,9 +28,9 @@ from peers.liar.record import Protection, record
 from peers.liar.schedule import Schedule, digest
 from peers.liar.wire import message, u16, vec16
 
-from .build_identity import CLIENT_ROOT, MIDDLE, client
-from .script import CLIENT_OPTIONAL, CLIENT_REQUIRED, NO_RESTING, Call, Script, Step
-from .talk import Talk
+from ..build_identity import CLIENT_ROOT, MIDDLE, client
+from ..talk import Talk
+from .server import CLIENT_OPTIONAL, CLIENT_REQUIRED, NO_RESTING, Call, Script, Step
 
 VERSION = 1
 HEADER = 2

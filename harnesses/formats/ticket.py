@@ -26,11 +26,11 @@ from peers.liar import Client, sealed
 from peers.liar.hello import Hello
 from peers.liar.observer import Ticket
 
-from . import fixtures, ticket_rules
-from .handmade_hello import AES_128, AES_256, chosen
-from .script import CLIENT_OPTIONAL, CLIENT_REQUIRED, Call, Script, Step
-from .talk import Talk
-from .ticket_rules import Fields, Offer
+from .. import fixtures, ticket_rules
+from ..handmade_hello import AES_128, AES_256, chosen
+from ..talk import Talk
+from ..ticket_rules import Fields, Offer
+from .server import CLIENT_OPTIONAL, CLIENT_REQUIRED, Call, Script, Step
 
 VERSION = 1
 HEADER = 8
