@@ -2,7 +2,7 @@
 
 No record layer: the slot is as `serve` leaves it, but for the state that a flight would have led
 to, so what is run is the reading of the messages, the chain and the signature. Whatever is accepted
-must be believable to `cryptography` too (`harnesses.belief`).
+must be believable to `cryptography` too (`harnesses.models.clientauth`).
 
 The input, version 1:
 
@@ -40,8 +40,8 @@ from peers.liar.client import Client
 from peers.liar.wire import message, u16, vec16
 
 from . import fixtures
-from .belief import doubt, holds_key
 from .build_identity import CLIENT_ROOT, MIDDLE, client
+from .models.clientauth import doubt, holds_key
 from .oracles import Broken, check_memory, check_work, looked, one_in
 from .resign import resigned
 from .server import UNKNOWN

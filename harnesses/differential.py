@@ -2,7 +2,7 @@
 
 Both have one identity and the same protocols. Compared is what each answers up to its flight: that
 flight, a retry, nothing yet, or a refusal and its alert. A difference that no row of
-`harnesses.expected` covers is a finding, whichever of the two is wrong.
+`harnesses.models.differential_rows` covers is a finding, whichever of the two is wrong.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from functools import lru_cache
 
 from engine import Engine, Event
 
-from . import expected, fixtures, openssl
+from . import fixtures
 from .connection import ended_as
-from .openssl import Answer
+from .models import differential as openssl
+from .models import differential_rows as rows
+from .models.differential import Answer
 from .oracles import Broken, looked
 from .play import MAIN_SLOT
 from .whitebox import seed_again
@@ -30,7 +32,7 @@ def run(data: bytes, thorough: bool = False) -> str:
     return compare(data)[0]
 
 
-def compare(data: bytes) -> tuple[str, expected.Row | None]:
+def compare(data: bytes) -> tuple[str, rows.Row | None]:
     """The engine's outcome, and the row that expects OpenSSL's to be another, if it is."""
     looked("differential")
     outcome, ours = _ours(data)
@@ -40,7 +42,7 @@ def compare(data: bytes) -> tuple[str, expected.Row | None]:
         return outcome, None
     if ours.refused and said != "retry":
         said = outcome
-    row = expected.find(data, said, answered, theirs.reason)
+    row = rows.find(data, said, answered, theirs.reason)
     if row is None:
         raise Broken("differential", f"the engine says {said}, OpenSSL {answered} {theirs.reason}")
     return outcome, row

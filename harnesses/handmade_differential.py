@@ -1,7 +1,7 @@
 """The handmade inputs of the differential harness: a client's first bytes, as records.
 
 Most are those of the hello and server harnesses, with what those expect, up to the server's flight;
-the rest are differences that need inputs of their own (`harnesses.expected`).
+the rest are differences that need inputs of their own (`harnesses.models.differential_rows`).
 """
 
 from __future__ import annotations

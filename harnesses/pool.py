@@ -1,15 +1,15 @@
 """Harness pool: an order of calls over several connections that share fewer areas.
 
 The input's format is in `harnesses.formats.pool`; each operation is applied to the engine and to a
-plain model of it (`harnesses.pool_model`), and everything the engine says is compared with what the
-model says, after every call.
+plain model of it (`harnesses.models.pool`), and everything the engine says is compared with what
+the model says, after every call.
 """
 
 from __future__ import annotations
 
 from .formats.pool import MAX_OPERATIONS, decode
+from .models.pool import Model
 from .oracles import Broken, looked
-from .pool_model import Model
 from .server import UNKNOWN
 
 MAX_LEN = 3 + 3 * MAX_OPERATIONS

@@ -7,7 +7,7 @@ from itertools import chain
 
 from . import handmade_hello
 from .formats.pool import RESTING, SHAPES, Operation
-from .pool_model import SIZES
+from .models.pool import SIZES
 
 Steps = list[Operation]
 

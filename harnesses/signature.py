@@ -56,11 +56,12 @@ def name_of(file: str, function: str) -> str:
 
 def telling(frames: Sequence[str]) -> list[str]:
     """Of our frames those that tell one fault from another, as FILE:FUNCTION, innermost last: the
-    last few of the engine, where it is the engine that was at work; else the innermost alone.
+    last few of the engine, where it is the engine that was at work; else the innermost alone. FILE
+    is told from the top folder on: one name has a file in many.
     """
     engine = list(takewhile(lambda frame: frame.startswith(ENGINE), reversed(frames)))
     chosen = engine[:FRAMES] or list(frames[-1:])
-    return [frame.rpartition("/")[2] for frame in reversed(chosen)]
+    return [frame.partition("/")[2] for frame in reversed(chosen)]
 
 
 def ours(file: str) -> bool:

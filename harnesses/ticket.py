@@ -2,7 +2,7 @@
 
 The input's format is in `harnesses.formats.ticket`; it is compiled to a ClientHello and judged as
 the server harness judges. And the engine must come to the verdict of the rules as they were read a
-second time (`harnesses.ticket_rules`): no ticket resumes, or is refused, by one reading alone.
+second time (`harnesses.models.ticket`): no ticket resumes, or is refused, by one reading alone.
 """
 
 from __future__ import annotations

@@ -26,10 +26,11 @@ from peers.liar import Client, sealed
 from peers.liar.hello import Hello
 from peers.liar.observer import Ticket
 
-from .. import fixtures, ticket_rules
+from .. import fixtures
 from ..handmade_hello import AES_128, AES_256, chosen
+from ..models import ticket as rules
+from ..models.ticket import Fields, Offer
 from ..talk import Talk
-from ..ticket_rules import Fields, Offer
 from .server import CLIENT_OPTIONAL, CLIENT_REQUIRED, Call, Script, Step
 
 VERSION = 1
@@ -76,7 +77,7 @@ def compile_offer(data: bytes) -> Offered | None:
     settings, damage, place = data[1:4]
     skew = int.from_bytes(data[4:HEADER])
     plaintext = data[HEADER:]
-    fields = ticket_rules.read(plaintext)
+    fields = rules.read(plaintext)
     identity, ours, whole = _damaged(plaintext, damage, place)
     client = _client(settings, identity, fields, skew, bool(damage & SECOND))
     edit = _edit(client, damage)
@@ -96,7 +97,7 @@ def compile_offer(data: bytes) -> Offered | None:
         bool(settings & REQUIRED),
         not settings & ONLY_KE,
     )
-    verdict = ticket_rules.verdict(len(identity), ours, whole, fields, offer)
+    verdict = rules.verdict(len(identity), ours, whole, fields, offer)
     return Offered(Script(mode, steps), _outcome(verdict, settings, damage))
 
 

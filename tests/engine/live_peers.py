@@ -12,8 +12,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from harnesses.pool_lines import pieces
-from harnesses.pool_model import NAME, Model
+from harnesses.models.pool import NAME, Model
+from harnesses.models.pool_connection import pieces
 from peers.liar import ServerFault
 from peers.liar.identities import authority, make, pem
 
@@ -39,7 +39,7 @@ def context(proves: bool) -> ssl.SSLContext:
 
 
 class SslClient:
-    """Python's ssl with what `harnesses.pool_lines.Line` asks of a client."""
+    """Python's ssl with what `harnesses.models.pool_connection.Line` asks of a client."""
 
     credential = None
     request = None

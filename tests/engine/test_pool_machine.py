@@ -1,7 +1,7 @@
 """The pool's state machine: one engine, several slots, fewer areas, live peers that are not it.
 
 Hypothesis draws the calls and shrinks what fails; what each call does and everything that must hold
-after it is `harnesses.pool_model`, which the fuzzer drives with the same `apply`.
+after it is `harnesses.models.pool`, which the fuzzer drives with the same `apply`.
 
 The nightly profile has clients of Python's ssl among the others, and goes on for
 HYPOTHESIS_SECONDS a shape when that is set. How much was done, and in how many states the pool was,
@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 )
 
 from harnesses.formats.pool import OPERATIONS, RESTING, SHAPES, Operation, Order
-from harnesses.pool_model import Model
+from harnesses.models.pool import Model
 from harnesses.whitebox import resting as rests
 from tests.engine.live_peers import KINDS, PROVES, RESUMES, LiveModel
 

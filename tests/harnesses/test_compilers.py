@@ -10,16 +10,17 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from engine import codepoints as c
-from harnesses import fixtures, ticket_rules
-from harnesses.belief import doubt, holds_key
+from harnesses import fixtures
 from harnesses.build_identity import CLIENT_ROOT, MIDDLE, client
 from harnesses.clientauth import ROOTS
 from harnesses.formats.keyed import ESTABLISHED, ITEMS, RECORDS, Kind, build, compile_flight, items
 from harnesses.formats.server import Call
 from harnesses.formats.ticket import FINGERPRINT, compile_offer
 from harnesses.handmade_ticket import GOOD
+from harnesses.models import ticket as rules
+from harnesses.models.clientauth import doubt, holds_key
+from harnesses.models.ticket import Offer
 from harnesses.resign import resigned
-from harnesses.ticket_rules import Offer
 from peers.liar import proofs
 from peers.liar.identities import authority, make
 
@@ -93,7 +94,7 @@ OFFER = Offer(
 
 
 def verdict(offer: Offer = OFFER, size: int = 300, ours: bool = True, whole: bool = True) -> str:
-    return ticket_rules.verdict(size, ours, whole, ticket_rules.read(GOOD.plaintext()), offer)
+    return rules.verdict(size, ours, whole, rules.read(GOOD.plaintext()), offer)
 
 
 def test_the_second_reading_takes_a_right_ticket_and_knows_each_rule() -> None:
@@ -101,7 +102,7 @@ def test_the_second_reading_takes_a_right_ticket_and_knows_each_rule() -> None:
     assert verdict(OFFER._replace(key_exchange=False)) == "no-psk-dhe-ke"
     assert verdict(size=154) == verdict(size=682) == verdict(ours=False) == "unknown"
     assert verdict(whole=False) == "tampered"
-    assert ticket_rules.verdict(300, True, True, None, OFFER) == "format"
+    assert rules.verdict(300, True, True, None, OFFER) == "format"
     assert verdict(OFFER._replace(certificates_required=True)) == "auth"
     assert verdict(OFFER._replace(now_ms=GOOD.expiry_ms)) == "expired"
     assert verdict(OFFER._replace(age=OFFER.age + 30_001)) == "age"
@@ -113,8 +114,8 @@ def test_the_second_reading_takes_a_right_ticket_and_knows_each_rule() -> None:
 
 def test_no_strict_prefix_of_a_tickets_plaintext_is_one() -> None:
     plaintext = replace(GOOD, alpn=b"h2").plaintext()
-    assert ticket_rules.read(plaintext) is not None
-    assert [n for n in range(len(plaintext)) if ticket_rules.read(plaintext[:n])] == []
+    assert rules.read(plaintext) is not None
+    assert [n for n in range(len(plaintext)) if rules.read(plaintext[:n])] == []
 
 
 # Certificates.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from engine import codepoints as c
-from harnesses import differential, expected, openssl, outcomes
+from harnesses import differential, outcomes
 from harnesses.handmade_hello import P521, plain, psk
-from harnesses.openssl import RETRY, Answer
+from harnesses.models import differential as openssl
+from harnesses.models import differential_rows as rows
+from harnesses.models.differential import RETRY, Answer
 from harnesses.oracles import Broken
 from peers.liar import hello as build
 from peers.liar.hello import Hello
@@ -66,16 +68,16 @@ def test_every_row_is_used_by_a_committed_input_and_argues() -> None:
         for entry in outcomes.inputs("differential")
         if (row := differential.compare(entry.read_bytes())[1]) is not None
     }
-    names = [row.name for row in expected.EXPECTED]
+    names = [row.name for row in rows.EXPECTED]
     assert sorted(set(names)) == sorted(names)
     assert [name for name in names if name not in used] == []
-    assert all(len(row.why) > 40 and row.ours and row.theirs for row in expected.EXPECTED)
+    assert all(len(row.why) > 40 and row.ours and row.theirs for row in rows.EXPECTED)
 
 
 def test_no_row_of_one_refusal_is_wide() -> None:
     """Where one accepts what the other refuses, the row names a tag or OpenSSL's reasons."""
-    for row in expected.EXPECTED:
-        if row.ours & expected.ACCEPTED and row.theirs - expected.ACCEPTED:
+    for row in rows.EXPECTED:
+        if row.ours & rows.ACCEPTED and row.theirs - rows.ACCEPTED:
             assert row.reasons
 
 
@@ -163,5 +165,5 @@ def test_fragments_with_a_record_between_them_are_interleaved(
     between: bytes, interleaves: bool
 ) -> None:
     first, second = _cut(plain(), (70,))
-    assert expected.interleaves(first + between + second) is interleaves
-    assert not expected.interleaves(between + HELLO + between + HELLO + between)
+    assert rows.interleaves(first + between + second) is interleaves
+    assert not rows.interleaves(between + HELLO + between + HELLO + between)

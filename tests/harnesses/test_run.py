@@ -38,7 +38,7 @@ def test_a_finding_is_known_by_its_oracle_its_kind_and_where_the_cause_is() -> N
         "oracle": "raised",
         "says": "N bytes of state N",
         "kind": "ValueError",
-        "frames": ["test_run.py:deeper"],
+        "frames": ["harnesses/test_run.py:deeper"],
     }
     assert signature(caught("9 bytes")) == run.signature(caught("10 bytes"))
     assert signature(caught("9 bytes")) != run.signature(caught("9 lines"))

@@ -12,7 +12,7 @@ from harnesses.signature import ROOT, signature, telling
 @pytest.mark.parametrize(
     ("stack", "told"),
     [
-        (["harnesses/pool.py:run", "harnesses/pool_model.py:check"], ["pool_model.py:check"]),
+        (["harnesses/pool.py:run", "harnesses/models/pool.py:check"], ["models/pool.py:check"]),
         (["harnesses/hello.py:run", "harnesses/hello.py:answer", "engine/hello.py:parse"],
          ["hello.py:parse"]),
         (["engine/a.py:a", "engine/b.py:b", "engine/c.py:c", "engine/d.py:d"],

@@ -22,11 +22,11 @@ from peers.liar import Client, Credential
 from peers.liar.identities import NOW_MS, Identity, authority, make, pem
 from peers.liar.observer import Ticket
 
-from .connection import ended_as
-from .formats.pool import Operation, Order
-from .oracles import Broken
-from .pool_lines import Line
-from .whitebox import check_zero, resting, wiped
+from ..connection import ended_as
+from ..formats.pool import Operation, Order
+from ..oracles import Broken
+from ..whitebox import check_zero, resting, wiped
+from .pool_connection import Line
 
 NAME = "server.example"
 SIZES = (0, 1, 5, 16, 64, 300, 2_000, 16_384, 16_385, 40_000)

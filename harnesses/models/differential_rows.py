@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from engine import codepoints as c
 
-from .oracles import HEADER
+from ..oracles import HEADER
 
 ACCEPTED = frozenset({"flight", "retry", "retry, waiting", "retry, flight"})
 MESSAGE = 4

@@ -15,7 +15,7 @@ from engine.records import MAX_RUN
 from peers.liar import Client, ServerFault
 from peers.liar.observer import Ticket
 
-from .oracles import Broken
+from ..oracles import Broken
 
 HEADER = 5
 ROOM = 2_048

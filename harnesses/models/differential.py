@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from engine import codepoints as c
 
-from . import fixtures
-from .oracles import HEADER
+from .. import fixtures
+from ..oracles import HEADER
 
 # RFC 8446 section 4.1.3: the random that makes a ServerHello a HelloRetryRequest.
 RETRY = hashlib.sha256(b"HelloRetryRequest").digest()
