@@ -33,8 +33,8 @@ from .formats.server import (
     Script,
     Step,
 )
-from .handmade_hello import plain
 from .oracles import HEADER, Broken, check_memory, check_work, looked, one_in, records
+from .seeds.hello import plain
 from .whitebox import check_sealed_alert, check_zero, seed_again, write_key
 
 SLOTS = 3

@@ -74,8 +74,8 @@ print(json.dumps([found, stopped]))
 
 
 def test_committed_inputs_reach_all_that_is_possible_and_the_watch_disturbs_no_oracle():
-    """No cell is empty: one that becomes possible needs an input (`harnesses/handmade_states.py`,
-    `harnesses/handmade_keyed.py`)."""
+    """No cell is empty: one that becomes possible needs an input
+    (`harnesses/seeds/server_states.py`, `harnesses/seeds/keyed.py`)."""
     done = subprocess.run(
         [sys.executable, "-c", RUN], check=True, timeout=100, cwd=ROOT, capture_output=True
     )

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import pytest
 
 from harnesses import HARNESSES, outcomes, provenance
-from harnesses.build_corpus import PREFIX, cases
 from harnesses.oracles import Broken
 from harnesses.outcomes import Outcome
+from harnesses.seeds.__main__ import PREFIX, cases
 
 
 def run_of(name: str) -> Callable[[bytes], str]:

@@ -17,14 +17,14 @@ from peers.liar.identities import Identity, authority, make
 from peers.liar.observer import Ticket
 from peers.liar.wire import message
 
-from . import fixtures, handmade_hello
-from .build_identity import CLIENT_ROOT, MIDDLE, client
-from .formats.server import CLIENT_OPTIONAL, CLIENT_REQUIRED
-from .handmade_hello import AES_256, Case
-from .talk import Talk
+from .. import fixtures
+from ..build_identity import CLIENT_ROOT, MIDDLE, client
+from ..formats.server import CLIENT_OPTIONAL, CLIENT_REQUIRED
+from ..talk import Talk
+from .hello import AES_128, AES_256, Case, chosen
 
 SALT = bytes(range(32))
-WORD = handmade_hello.chosen().replace("waiting", "established")
+WORD = chosen().replace("waiting", "established")
 HOUR_MS = 3_600_000
 
 Edit = Callable[[Hello], object]
@@ -66,7 +66,7 @@ def resumptions() -> dict[str, Case]:
         found[f"ticket-{name}"] = Case(talk.input(), outcome, what)
 
     retried = WORD.replace("=no", "=yes")
-    sha384 = WORD.replace(handmade_hello.AES_128, AES_256)
+    sha384 = WORD.replace(AES_128, AES_256)
     tls256 = (c.TLS_AES_256_GCM_SHA384,)
     back("resumed", "resumed", "a right ticket", ticket)
     back("resumed-retry", "resumed", "after a retry", ticket, word=retried, shares=())

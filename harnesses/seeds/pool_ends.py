@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .formats.pool import RESTING, SHAPES, encode
-from .handmade_hello import Case
+from ..formats.pool import RESTING, SHAPES, encode
+from .hello import Case
 from .pool_steps import (
     ALL_REST,
     FEW,

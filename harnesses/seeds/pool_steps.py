@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 
-from . import handmade_hello
-from .formats.pool import RESTING, SHAPES, Operation
-from .models.pool import SIZES
+from ..formats.pool import RESTING, SHAPES, Operation
+from ..models.pool import SIZES
+from .hello import chosen
 
 Steps = list[Operation]
 
@@ -15,8 +15,8 @@ CHACHA20, RETRY, SMALL_LEAF, LARGE_LEAF, TICKET, NO_SESSION = range(6)
 PLAIN = NO_SESSION
 """A client with nothing special about it."""
 
-WORD = handmade_hello.chosen().replace("waiting", "established")
-WAITING = handmade_hello.chosen()
+WORD = chosen().replace("waiting", "established")
+WAITING = chosen()
 PEER_CLOSED = "tls-peer-closed"
 
 FOUR, FEW, ONE, SEVEN = range(len(SHAPES))

@@ -1,6 +1,6 @@
 """Writes the handmade part of the corpus: inputs, outcomes and provenance.
 
-    python -m harnesses.build_corpus
+    python -m harnesses.seeds
 
 Files that are not handmade (real clients' flights, what a campaign found) stay as they are.
 Outcomes of handmade inputs, and their reasons, come from the case, where they were written by hand;
@@ -9,35 +9,18 @@ nothing is run.
 
 from __future__ import annotations
 
-from . import (
-    HARNESSES,
-    handmade_clientauth,
-    handmade_differential,
-    handmade_hello,
-    handmade_keyed,
-    handmade_pool,
-    handmade_server,
-    handmade_ticket,
-    outcomes,
-    provenance,
-)
-from .handmade_hello import Case
-from .outcomes import Outcome
+import importlib
+
+from .. import HARNESSES, outcomes, provenance
+from ..outcomes import Outcome
+from .hello import Case
 
 PREFIX = "handmade-"
 
 
 def cases() -> dict[str, dict[str, Case]]:
     """The handmade inputs of each harness."""
-    return {
-        "hello": handmade_hello.cases(),
-        "server": handmade_server.cases(),
-        "keyed": handmade_keyed.cases(),
-        "ticket": handmade_ticket.cases(),
-        "clientauth": handmade_clientauth.cases(),
-        "pool": handmade_pool.cases(),
-        "differential": handmade_differential.cases(),
-    }
+    return {name: importlib.import_module(f".{name}", __package__).cases() for name in HARNESSES}
 
 
 def main() -> None:
@@ -55,7 +38,7 @@ def main() -> None:
         for file, case in made.get(name, {}).items():
             (folder / file).write_bytes(case.data)
             kept[file] = Outcome(case.outcome, case.reason)
-            sources[f"{name}/{file}"] = f"made by harnesses.build_corpus: {case.what}"
+            sources[f"{name}/{file}"] = f"made by harnesses.seeds: {case.what}"
         outcomes.write(name, kept)
     provenance.write(sources)
 

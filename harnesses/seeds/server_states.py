@@ -1,7 +1,7 @@
 """Handmade inputs of the server harness for what each state of a connection refuses.
 
 One fault and one state an input, so that a rule which is there in one state and not in another is
-seen (`ci/possible.py` lists which go together). What must be sealed is in `handmade_keyed`, where
+seen (`ci/possible.py` lists which go together). What must be sealed is in `seeds.keyed`, where
 it is smaller; here is what arrives in the clear, as a bare header, or instead of a second
 ClientHello. Outcomes are written by hand.
 """
@@ -16,10 +16,10 @@ from peers.liar.hello import Hello
 from peers.liar.record import record
 from peers.liar.wire import message
 
-from .build_identity import client
-from .formats.server import CLIENT_REQUIRED, EOF
-from .handmade_hello import FORMAT, P521, Case
-from .talk import Talk
+from ..build_identity import client
+from ..formats.server import CLIENT_REQUIRED, EOF
+from ..talk import Talk
+from .hello import FORMAT, P521, Case
 
 UNEXPECTED = "tls-unexpected-message"
 DECODE = "tls-decode-error"

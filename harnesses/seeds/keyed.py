@@ -1,6 +1,6 @@
 """The handmade inputs of the keyed harness: orders, cuts and lies behind the encryption.
 
-The outcome of each is written by hand, as in `handmade_hello`.
+The outcome of each is written by hand, as in `seeds.hello`.
 """
 
 from __future__ import annotations
@@ -8,16 +8,15 @@ from __future__ import annotations
 from engine import codepoints as c
 from peers.liar.wire import message
 
-from . import handmade_hello
-from .formats.keyed import ESTABLISHED, IDENTITIES, PADDING, TRUSTED, UNSETTLED, Kind, build
-from .formats.keyed import certificate as honest_certificate
-from .handmade_hello import AES_256, CHACHA, Case
+from ..formats.keyed import ESTABLISHED, IDENTITIES, PADDING, TRUSTED, UNSETTLED, Kind, build
+from ..formats.keyed import certificate as honest_certificate
+from .hello import AES_128, AES_256, CHACHA, Case, chosen
 
 Item = tuple[int, int, int, bytes]
 
 OPTIONAL, REQUIRED = 1, 2
-WORD = handmade_hello.chosen().replace("waiting", "established")
-CLOSED = handmade_hello.chosen().replace("waiting", "closed")
+WORD = chosen().replace("waiting", "established")
+CLOSED = chosen().replace("waiting", "closed")
 UNEXPECTED = "tls-unexpected-message"
 DECODE = "tls-decode-error"
 FINISHED: Item = (Kind.FINISHED, 0, 0, b"")
@@ -48,8 +47,8 @@ def flights() -> dict[str, Case]:
         ("nothing", 0, WORD.replace("established", "waiting"), "only the hello", ()),
         ("finished", 0, WORD, "an honest Finished", (FINISHED,)),
         ("finished-cut", 0, WORD, "a Finished in pieces of 5", (item(Kind.FINISHED, cut=5),)),
-        ("chacha20", 4, WORD.replace(handmade_hello.AES_128, CHACHA), "ChaCha20", (FINISHED,)),
-        ("sha384", 8, WORD.replace(handmade_hello.AES_128, AES_256), "SHA-384", (FINISHED,)),
+        ("chacha20", 4, WORD.replace(AES_128, CHACHA), "ChaCha20", (FINISHED,)),
+        ("sha384", 8, WORD.replace(AES_128, AES_256), "SHA-384", (FINISHED,)),
         ("data-first", 0, UNEXPECTED, "application data before the Finished", (data, FINISHED)),
         (
             "finished-wrong",

@@ -11,10 +11,11 @@ from peers.liar import hello as build
 from peers.liar.hello import Hello
 from peers.liar.record import record
 
-from . import handmade_flights, handmade_hello, handmade_server, handmade_states
-from .formats.server import NO_AES, Call, parse
-from .handmade_hello import P521, Case, chosen, plain, psk, without
-from .hello import hello_records
+from ..formats.server import NO_AES, Call, parse
+from ..hello import hello_records
+from . import server, server_flights, server_states
+from .hello import P521, Case, chosen, plain, psk, without
+from .hello import cases as hello_cases
 
 RSA_PKCS1_SHA256 = 0x0401
 CCS = record(c.CHANGE_CIPHER_SPEC, b"\1")
@@ -30,14 +31,14 @@ def cases() -> dict[str, Case]:
         name.replace("handmade-", "handmade-hello-"): Case(
             hello_records(case.data), _first(case.outcome), case.what
         )
-        for name, case in handmade_hello.cases().items()
+        for name, case in hello_cases().items()
     }
     whole = {
-        **handmade_server.clear(),
-        **handmade_server.retries(),
-        **handmade_states.before_keys(),
-        **handmade_states.second_hellos(),
-        **handmade_flights.resumptions(),
+        **server.clear(),
+        **server.retries(),
+        **server_states.before_keys(),
+        **server_states.second_hellos(),
+        **server_flights.resumptions(),
     }
     for name, case in whole.items():
         stream = _stream(case.data)

@@ -18,10 +18,10 @@ from peers.liar.client import Client
 from peers.liar.identities import Identity, authority, issue, make
 from peers.liar.wire import vec16, vec24
 
-from . import fixtures
-from .build_identity import CLIENT_ROOT, MIDDLE, client
-from .clientauth import HONEST, KINDS, LEAF, OPTIONAL, UNDER_MIDDLE, build
-from .handmade_hello import Case
+from .. import fixtures
+from ..build_identity import CLIENT_ROOT, MIDDLE, client
+from ..clientauth import HONEST, KINDS, LEAF, OPTIONAL, UNDER_MIDDLE, build
+from .hello import Case
 
 NOW = datetime.datetime.fromtimestamp(fixtures.NOW_MS // 1000, datetime.UTC)
 SECOND = datetime.timedelta(seconds=1)

@@ -2,7 +2,7 @@
 
 The lying client plays each against an engine set up as the harness sets it up, so that what it
 sends can be sent again: with the seed fixed the server's flight, and so the client's Finished, are
-the same bytes each time. As in `handmade_hello` the outcome is written here by hand.
+the same bytes each time. As in `seeds.hello` the outcome is written here by hand.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from peers.liar.hello import Hello
 from peers.liar.record import record
 from peers.liar.wire import message
 
-from . import handmade_flights, handmade_hello, handmade_states
-from .formats.server import CHECK_SIGNATURE, EOF, NEIGHBOUR, NO_AES, NO_RESTING, STEPS, Call
-from .formats.server import build as script
-from .handmade_hello import AES_256, CHACHA, Case, plain
-from .hello import hello_records
-from .oracles import one_in
-from .talk import Part, Talk, compose
+from ..formats.server import CHECK_SIGNATURE, EOF, NEIGHBOUR, NO_AES, NO_RESTING, STEPS, Call
+from ..formats.server import build as script
+from ..hello import hello_records
+from ..oracles import one_in
+from ..talk import Part, Talk, compose
+from . import server_flights, server_states
+from .hello import AES_128, AES_256, CHACHA, P256_KEY, X25519_KEY, Case, chosen, plain
+from .hello import cases as hello_cases
 
 ESTABLISHED = "established"
 CLOSED = "closed"
@@ -41,7 +42,7 @@ def clear() -> dict[str, Case]:
     hello = plain().message()
     first = record(c.HANDSHAKE, hello)
     half, rest = record(c.HANDSHAKE, hello[:80]), record(c.HANDSHAKE, hello[80:])
-    waiting = handmade_hello.chosen()
+    waiting = chosen()
     zero = plain(c.EXT_KEY_SHARE, build.key_shares([(c.X25519, bytes(32))])).message()
     off = plain(c.EXT_KEY_SHARE, build.key_shares([(c.P256, b"\4" + bytes([7]) * 64)])).message()
     off_384 = plain(c.EXT_KEY_SHARE, build.key_shares([(c.P384, b"\4" + bytes([7]) * 96)]))
@@ -98,15 +99,15 @@ def clear() -> dict[str, Case]:
 
 def hellos() -> dict[str, Case]:
     """One ClientHello for each refusal that it can earn, through the whole engine."""
-    chosen: dict[str, Case] = {}
-    for name, case in handmade_hello.cases().items():
-        if case.outcome not in {kept.outcome for kept in chosen.values()}:
+    found: dict[str, Case] = {}
+    for name, case in hello_cases().items():
+        if case.outcome not in {kept.outcome for kept in found.values()}:
             short = name.removeprefix("handmade-")
             data = script(hello_records(case.data))
             # Until the second hello is answered, the engine says that it asked, and no more.
             outcome = "waiting retried=yes" if "retried=yes" in case.outcome else case.outcome
-            chosen[f"hello-{short}"] = Case(data, outcome, case.what)
-    return chosen
+            found[f"hello-{short}"] = Case(data, outcome, case.what)
+    return found
 
 
 def handshakes() -> dict[str, Case]:
@@ -117,8 +118,8 @@ def handshakes() -> dict[str, Case]:
     def done(name: str, talk: Talk, what: str, outcome: str = ESTABLISHED, flags: int = 0) -> None:
         found[name] = Case(talk.input(flags), outcome, what)
 
-    def word(suite: str = handmade_hello.AES_128, name: str = "X25519", retried: str = "no") -> str:
-        return handmade_hello.chosen(suite, name, retried).replace("waiting", ESTABLISHED)
+    def word(suite: str = AES_128, name: str = "X25519", retried: str = "no") -> str:
+        return chosen(suite, name, retried).replace("waiting", ESTABLISHED)
 
     done("established", Talk().establish(), "an honest handshake", word())
     for code, name in group.items():
@@ -236,8 +237,8 @@ def retries() -> dict[str, Case]:
     def session(hello: Hello) -> None:
         hello.session_id = bytes(32)
 
-    share = handmade_hello.X25519_KEY
-    p256 = handmade_hello.P256_KEY
+    share = X25519_KEY
+    p256 = P256_KEY
     second("none", RETRY_SHARE, "no share again", lambda h: h.put(51, build.key_shares([])))
     second("other", RETRY_SHARE, "another group", lambda h: h.put(51, build.key_shares([p256])))
     second("two", RETRY_SHARE, "two", lambda h: h.put(51, build.key_shares([share, p256])))
@@ -265,7 +266,7 @@ def retries() -> dict[str, Case]:
 def established() -> dict[str, Case]:
     """After the handshake."""
     found = {}
-    word = handmade_hello.chosen().replace("waiting", ESTABLISHED)
+    word = chosen().replace("waiting", ESTABLISHED)
     closed = word.replace(ESTABLISHED, CLOSED)
 
     def after(
@@ -390,7 +391,7 @@ def beside() -> dict[str, Case]:
     hello = record(c.HANDSHAKE, plain().message())
     inputs = (script(hello, bytes(calls), NEIGHBOUR) for calls in range(STEPS))
     seen = next(data for data in inputs if one_in(8, data))
-    return {"beside": Case(seen, handmade_hello.chosen(), "a neighbour goes on as it would alone")}
+    return {"beside": Case(seen, chosen(), "a neighbour goes on as it would alone")}
 
 
 def _called_inside(first: bytes, *rest: bytes) -> list[Part]:
@@ -412,8 +413,8 @@ def cases() -> dict[str, Case]:
         retries(),
         established(),
         beside(),
-        handmade_flights.cases(),
-        handmade_states.cases(),
+        server_flights.cases(),
+        server_states.cases(),
     )
     found: dict[str, Case] = {}
     for group in groups:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from engine import codepoints as c
 from peers.liar.sealed import Contents
 
-from . import fixtures
-from .formats.ticket import (
+from .. import fixtures
+from ..formats.ticket import (
     ALPN,
     BINDER,
     BINDER_LONG,
@@ -26,7 +26,7 @@ from .formats.ticket import (
     SHA384,
     VERSION,
 )
-from .handmade_hello import AES_256, Case, chosen
+from .hello import AES_256, Case, chosen
 
 NOW = fixtures.NOW_MS
 GOOD = Contents(

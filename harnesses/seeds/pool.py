@@ -1,14 +1,14 @@
 """The handmade inputs of the pool harness: every operation, every shape, every way an area moves.
 
-As in `handmade_hello` each outcome is written by hand. It is that of the slot of the last
+As in `seeds.hello` each outcome is written by hand. It is that of the slot of the last
 operation; what became of the others is compared with the model on the way.
 """
 
 from __future__ import annotations
 
-from . import handmade_hello, handmade_pool_ends
-from .formats.pool import RESTING, SHAPES, encode
-from .handmade_hello import CHACHA, Case
+from ..formats.pool import RESTING, SHAPES, encode
+from . import pool_ends
+from .hello import AES_128, CHACHA, Case
 from .pool_steps import (
     ALL_REST,
     CHACHA20,
@@ -59,7 +59,7 @@ def shapes() -> dict[str, Case]:
 
 def handshakes() -> dict[str, Case]:
     """Each kind of client, and what becomes of what it brings."""
-    chacha = WORD.replace(handmade_hello.AES_128, CHACHA)
+    chacha = WORD.replace(AES_128, CHACHA)
     retry = WORD.replace("retried=no", "retried=yes")
     resumed = WORD + " verdict=resumed"
     ask, sell = {"certificates": True}, {"tickets": True}
@@ -453,6 +453,6 @@ def pressure() -> dict[str, Case]:
 def cases() -> dict[str, Case]:
     """Every handmade input by its file's name."""
     parts = {
-        **shapes(), **handshakes(), **data(), **pressure(), **handmade_pool_ends.cases()
+        **shapes(), **handshakes(), **data(), **pressure(), **pool_ends.cases()
     }  # fmt: skip
     return {f"handmade-{name}": case for name, case in parts.items()}
