@@ -19,8 +19,8 @@ from typing import Any
 from ci import possible
 from engine import engine as calls
 from engine import receive
+from engine.client_authentication import ClientAuthentication
 from engine.layout import FAILED, STATE
-from engine.mutual import ClientAuthentication
 from engine.refusals import Refusal
 from engine.server import Server
 

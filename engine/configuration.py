@@ -6,8 +6,8 @@ from typing import Final
 
 from engine.base import EngineBase, Whole
 from engine.drbg import Drbg
+from engine.key_schedule import Buffer
 from engine.refusals import Refusal, Refused
-from engine.schedule import Buffer
 from engine.tickets import DEFAULT_LIFETIME_S
 
 _MAX_ALPN: Final = 512

@@ -16,10 +16,12 @@ from cryptography.exceptions import InvalidTag
 
 from engine import copies
 from engine.base import NOBODY
+from engine.client_identity import ClientIdentity
 from engine.codepoints import APPLICATION_DATA
 from engine.configuration import Configuration
 from engine.events import END, FAILED, WOULD_BLOCK
 from engine.hardware import has_aes
+from engine.key_schedule import LAST_SEQUENCE, Buffer
 from engine.layout import (
     AUTH_MODE,
     ENTROPY,
@@ -42,8 +44,7 @@ from engine.layout import (
     WRITE_SEQ,
 )
 from engine.layout import FAILED as STATE_FAILED
-from engine.peers import Peers
-from engine.readings import Readings
+from engine.queries import Queries
 from engine.receive import feed as feed_records
 from engine.receive import on_opened
 from engine.records import (
@@ -57,7 +58,6 @@ from engine.records import (
     seal_first,
 )
 from engine.refusals import Refusal, Refused
-from engine.schedule import LAST_SEQUENCE, Buffer
 from engine.server import Server
 from engine.ticket_keys import checked_time
 
@@ -71,7 +71,7 @@ _RECEIVED_LESS: Final = RECEIVED - HEADER - TAG
 _SIGNING: Final = ("hedged", "deterministic")
 
 
-class Engine(Configuration, Readings, Peers):
+class Engine(Configuration, Queries, ClientIdentity):
     """All connections of one server: `slots` of them, sharing `areas` of working memory.
 
     An engine belongs to one thread and to the process that made it. Times are Unix milliseconds.

@@ -26,6 +26,7 @@ from operator import attrgetter
 from typing import Final
 
 from engine import copies
+from engine.key_schedule import Aead, Transcript
 from engine.layout import (
     AREA_LEN,
     CORE_LEN,
@@ -57,7 +58,6 @@ from engine.layout import (
     STORE_GENERATION,
 )
 from engine.rooms import Rooms
-from engine.schedule import Aead, Transcript
 from engine.x509.certificates import PublicKey
 
 # Linux; the mmap module has no name for the first before 3.12, nor for the second.

@@ -11,6 +11,7 @@ from typing import Final
 
 from engine import codepoints as c
 from engine import copies
+from engine.key_schedule import LAST_SEQUENCE
 from engine.layout import (
     ALERT_RECEIVED,
     ESTABLISHED,
@@ -40,7 +41,6 @@ from engine.layout import (
 from engine.pool import Area
 from engine.records import fail, made_no_progress, open_record, out_room
 from engine.refusals import Refusal
-from engine.schedule import LAST_SEQUENCE
 from engine.server import Server
 
 # Early data of a client that hoped for 0-RTT is skipped up to here (RFC 8446 §4.2.10), or it

@@ -11,6 +11,7 @@ from cryptography.exceptions import InvalidTag
 
 from engine import codepoints as c
 from engine import copies
+from engine.key_schedule import LAST_SEQUENCE, SUITES, Buffer, CipherSuite, Pads
 from engine.layout import (
     ESTABLISHED,
     F_CLOSE_SENT,
@@ -41,7 +42,6 @@ from engine.layout import (
 )
 from engine.pool import Area
 from engine.refusals import Refusal
-from engine.schedule import LAST_SEQUENCE, SUITES, Buffer, CipherSuite, Pads
 
 _OUT_END: Final = OUT + OUT_CAP
 OVERHEAD: Final = HEADER + 1 + TAG

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 from engine import codepoints as c
 from engine import tickets
-from engine.clientauth import REQUIRED
+from engine.client_certificate import REQUIRED
 from engine.hello import Choice, ClientHello, HelloFault, require_scheme
 from engine.identities import Identity
+from engine.key_schedule import SUITES, Pads, Transcript, mac
 from engine.layout import (
     ALPN,
     ALPN_LEN,
@@ -35,7 +36,6 @@ from engine.layout import (
 from engine.pool import Area
 from engine.records import queue_sealed
 from engine.refusals import Refusal
-from engine.schedule import SUITES, Pads, Transcript, mac
 from engine.ticket_keys import Fill, TicketKeyRing
 
 _FINGERPRINT_END: Final = FINGERPRINT + 32

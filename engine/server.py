@@ -11,9 +11,11 @@ from typing import Final, NamedTuple
 
 from engine import codepoints as c
 from engine import messages
-from engine.exchange import exchange
+from engine.client_authentication import ClientAuthentication
 from engine.hello import Choice, ClientHello, HelloFault, Policy, Retry, choose, parse
 from engine.identities import Identities, Identity
+from engine.key_exchange import exchange
+from engine.key_schedule import SUITES, CipherSuite, Pads, Transcript, mac, message_hash
 from engine.layout import (
     ALPN,
     ALPN_LEN,
@@ -44,7 +46,6 @@ from engine.layout import (
     WAIT_FINISHED,
     WAIT_SECOND_CLIENT_HELLO,
 )
-from engine.mutual import ClientAuthentication
 from engine.pool import Area
 from engine.records import (
     forget_scratch,
@@ -59,7 +60,6 @@ from engine.records import (
 )
 from engine.refusals import Refusal
 from engine.resumption import Resumed, Resumption
-from engine.schedule import SUITES, CipherSuite, Pads, Transcript, mac, message_hash
 
 _CHANGE_CIPHER_SPEC: Final = b"\x01"
 

@@ -41,8 +41,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from engine import codepoints as c
+from engine.key_schedule import SHA256, SUITES, HashSuite, Pads, mac
 from engine.refusals import Refusal, Refused
-from engine.schedule import SHA256, SUITES, HashSuite, Pads, mac
 from engine.ticket_keys import Buffer, TicketKeyRing
 
 # What became of the tickets that a client offered: a small number for a slot's word, and its name.

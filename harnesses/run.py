@@ -41,11 +41,11 @@ PLAIN = (
     "engine.base",
     "engine.copies",
     "engine.drbg",
-    "engine.exchange",
+    "engine.key_exchange",
     "engine.identities",
     "engine.messages",
-    "engine.readings",
-    "engine.schedule",
+    "engine.queries",
+    "engine.key_schedule",
 )
 POOL = "engine.pool"
 # libFuzzer's own default for a hang is twenty minutes; no input here may take a thousandth of that.

@@ -16,6 +16,7 @@ from cryptography.exceptions import InvalidTag
 from engine import Engine, Refusal
 from engine import codepoints as c
 from engine.drbg import Drbg
+from engine.key_schedule import SUITES
 from engine.layout import (
     AREA_LEN,
     CORE_LEN,
@@ -27,7 +28,6 @@ from engine.layout import (
     WRITE_KEY,
     WRITE_SEQ,
 )
-from engine.schedule import SUITES
 
 from .oracles import HEADER, Broken, looked
 

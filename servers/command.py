@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 
 from engine import Engine, Refused
-from engine.clientauth import OPTIONAL, REQUIRED
+from engine.client_certificate import OPTIONAL, REQUIRED
 from engine.tickets import DEFAULT_LIFETIME_S, MAX_COUNT, MAX_LIFETIME_S
 from servers import sockets
 from servers.addresses import address_text

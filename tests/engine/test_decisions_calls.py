@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from engine import Engine, Refused, layout
-from engine.clientauth import read_certificate
+from engine.client_certificate import read_certificate
 from engine.copies import clear_keys, copy_core
 from engine.drbg import Drbg
 from engine.identities import Identities

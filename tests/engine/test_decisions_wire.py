@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from engine import codepoints
-from engine.exchange import exchange
 from engine.hello import HelloFault, Policy, choose, parse
+from engine.key_exchange import exchange
+from engine.key_schedule import SUITES
 from engine.layout import OUT, OUT_CAP, RECEIVED, SCRATCH, SCRATCH_END, WRITE_SEQ
 from engine.messages import encrypted_extensions
-from engine.schedule import SUITES
 from peers.liar import Client
 from peers.liar.identities import NOW_MS
 from tests.engine.hello_bytes import (

@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 import pytest
 
-from engine import Engine, layout, schedule
-from engine.schedule import LAST_SEQUENCE
+from engine import Engine, key_schedule, layout
+from engine.key_schedule import LAST_SEQUENCE
 from peers.liar import Client
 from peers.liar.identities import NOW_MS
 from tests.engine.mutual_pairs import client, device, mutual, no_identity
 from tests.engine.pairs import Pair, engine
 
-SUITES = sorted(schedule.SUITES)
+SUITES = sorted(key_schedule.SUITES)
 TOO_MANY = "tls-too-many-messages"
 
 SUITE = pytest.mark.parametrize("suite", SUITES)
@@ -54,7 +54,7 @@ def ended(pair: Pair) -> None:
 @pytest.mark.parametrize("left", [0, 1, 2])
 def test_data_is_sent_up_to_the_last_number(suite: int, rests: bool, left: int) -> None:
     pair = established(suite, rests, WRITE_SEQ=left)
-    if schedule.SUITES[suite].record_limit < LAST_SEQUENCE:
+    if key_schedule.SUITES[suite].record_limit < LAST_SEQUENCE:
         # AES-GCM: the key is replaced long before, and here as soon as there is data to send.
         assert pair.engine.send(0, b"x") == (1 if left else 0)
         if left:
@@ -77,7 +77,7 @@ def test_a_key_of_aes_gcm_protects_as_many_records_as_it_may(
     suite: int, rests: bool, left: int
 ) -> None:
     """And then a KeyUpdate, which takes no room of a full record (section 5.5)."""
-    used = schedule.AES_GCM_RECORDS - left
+    used = key_schedule.AES_GCM_RECORDS - left
     pair = established(suite, rests, WRITE_SEQ=LAST_SEQUENCE - used)
     for sent in range(3):
         assert pair.engine.send(0, b"x") == 1

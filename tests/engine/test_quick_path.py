@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import pytest
 
 from engine import Engine
+from engine.key_schedule import LAST_SEQUENCE
 from engine.layout import MAX_PLAINTEXT, OUT, READ_SEQ, RECEIVED, RUN, WRITE_SEQ
 from engine.records import OVERHEAD, SHORT
-from engine.schedule import LAST_SEQUENCE
 from tests.engine.pairs import Pair
 from tests.engine.pairs import engine as made_engine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine import layout, receive, schedule
+from engine import key_schedule, layout, receive
 from engine.records import MAX_RUN
 from peers.liar import Client
 from peers.liar.identities import NOW_MS
@@ -399,11 +399,11 @@ def test_a_key_update_after_our_close_notify_is_not_answered() -> None:
     assert pair.recv() == b"more"
 
 
-@pytest.mark.parametrize("suite", sorted(schedule.SUITES))
+@pytest.mark.parametrize("suite", sorted(key_schedule.SUITES))
 def test_the_server_updates_its_key_before_the_limit(
     suite: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedule.SUITES[suite], "record_limit", 3)
+    monkeypatch.setattr(key_schedule.SUITES[suite], "record_limit", 3)
     client = Client(b"limit", now_ms=NOW_MS, suites=[suite])
     pair = Pair(engine(), client=client).establish()
     for n in range(10):
@@ -417,7 +417,7 @@ def test_the_server_updates_its_key_before_the_limit(
 def test_a_sequence_number_never_wraps() -> None:
     pair = Pair(engine()).establish()
     words = pair.engine._pool.words(0)
-    words[layout.READ_SEQ] = schedule.LAST_SEQUENCE
+    words[layout.READ_SEQ] = key_schedule.LAST_SEQUENCE
     pair.feed(header(23, 20) + bytes(20))
     assert pair.engine.failure(0) == "tls-too-many-messages"
 

@@ -10,6 +10,7 @@ import pytest
 
 from engine import codepoints as c
 from engine import copies, records
+from engine.key_schedule import SUITES
 from engine.layout import (
     AREA_LEN,
     CORE_WORDS,
@@ -43,7 +44,6 @@ from engine.layout import (
 )
 from engine.pool import Area
 from engine.refusals import Refusal
-from engine.schedule import SUITES
 
 OUT_END = OUT + OUT_CAP
 END_FLIGHT = b"\x02\x28"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import tickets
-from engine.schedule import SHA256, SHA384, HashSuite
+from engine.key_schedule import SHA256, SHA384, HashSuite
 from engine.ticket_keys import TicketKeyRing
 from engine.tickets import (
     ENTROPY_LENGTH,

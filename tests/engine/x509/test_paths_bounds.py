@@ -11,7 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID as Purpose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import clientauth
+from engine import client_certificate
 from engine.refusals import Refusal
 from engine.x509 import certificates, der, extensions, name_constraints, paths, stores
 from tests.engine.x509.chain_maker import (
@@ -361,7 +361,7 @@ def test_warnings_of_the_parser_change_nothing(serial):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert isinstance(paths.verify([data], load(root), NOW), paths.Verified)
-    assert clientauth.serial(data) == serial
+    assert client_certificate.serial(data) == serial
 
 
 def test_a_country_of_three_letters_is_no_fault_whatever_warnings_do():
@@ -472,9 +472,9 @@ def test_damage_that_was_signed_again_raises_nothing(data):
         answer = paths.verify(chain, STORE, NOW)
         if isinstance(answer, paths.Verified):
             # What was accepted can be shown: no reading of the identity raises.
-            clientauth.subject(chain[0])
-            clientauth.serial(chain[0])
-            clientauth.alternative_names(chain[0])
+            client_certificate.subject(chain[0])
+            client_certificate.serial(chain[0])
+            client_certificate.alternative_names(chain[0])
         else:
             assert answer.tag.startswith("x509-")
 

@@ -7,9 +7,9 @@ import inspect
 import pytest
 
 from engine import Engine
+from engine.client_identity import ClientIdentity
 from engine.layout import ENTROPY, ENTROPY_END
-from engine.peers import Peers
-from engine.readings import Readings
+from engine.queries import Queries
 from engine.ticket_keys import LATEST_MS
 from peers.liar import Client
 from peers.liar.identities import NOW_MS
@@ -19,7 +19,7 @@ from tests.engine.pairs import Pair, engine
 # Where a class holds mutants, their names are not ASCII.
 READINGS = sorted(
     name
-    for face in (Readings, Peers)
+    for face in (Queries, ClientIdentity)
     for name, call in vars(face).items()
     if callable(call) and not name.startswith("_") and name.isascii()
 )

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.hashes import SHA256, SHA384, HashAlgorithm
 from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-from engine import schedule
-from engine.schedule import SUITES, CipherSuite, HashSuite, mac
+from engine import key_schedule
+from engine.key_schedule import SUITES, CipherSuite, HashSuite, mac
 
 SECRETS = (
     b"c hs traffic",
@@ -147,14 +147,14 @@ def test_a_key_update_goes_on_to_the_next_secret(second: Second) -> None:
 def test_a_retry_s_first_hello_stands_as_a_message_of_its_hash(second: Second) -> None:
     # Section 4.4.1: message_hash is type 254, and its length takes three bytes.
     expected = b"\xfe\x00\x00" + bytes([second.algorithm.digest_size]) + second.hash(b"hello")
-    assert schedule.message_hash(second.made(), b"hello") == expected
+    assert key_schedule.message_hash(second.made(), b"hello") == expected
 
 
 def test_a_label_s_lengths_have_the_width_that_the_rfc_gives_them() -> None:
     # Section 7.1: a uint16, then two vectors under one byte each; behind them HKDF's counter.
-    made = schedule._info(0x8001, b"l" * 200, b"c" * 255)
+    made = key_schedule._info(0x8001, b"l" * 200, b"c" * 255)
     assert made == b"\x80\x01" + b"\xce" + b"tls13 " + b"l" * 200 + b"\xff" + b"c" * 255 + b"\x01"
-    assert schedule._info(32, b"key") == b"\x00\x20\x09tls13 key\x00\x01"
+    assert key_schedule._info(32, b"key") == b"\x00\x20\x09tls13 key\x00\x01"
 
 
 @pytest.mark.parametrize(

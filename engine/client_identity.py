@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from engine import clientauth
+from engine import client_certificate
 from engine.base import EngineBase
 from engine.layout import (
     ESTABLISHED,
@@ -26,7 +26,7 @@ from engine.layout import (
 _Answer = TypeVar("_Answer")
 
 
-class Peers(EngineBase):
+class ClientIdentity(EngineBase):
     """The verified identity of a connection's client."""
 
     def peer_verified(self, slot: int) -> int:
@@ -51,15 +51,15 @@ class Peers(EngineBase):
 
     def peer_subject(self, slot: int) -> bytes | None:
         """The subject Name of the certificate, in DER; `30 00` for an empty one."""
-        return self._of_leaf(slot, clientauth.subject)
+        return self._of_leaf(slot, client_certificate.subject)
 
     def peer_serial(self, slot: int) -> bytes | None:
         """The contents of the certificate's serial INTEGER, as they stand in it."""
-        return self._of_leaf(slot, clientauth.serial)
+        return self._of_leaf(slot, client_certificate.serial)
 
     def peer_fingerprint(self, slot: int) -> bytes | None:
         """SHA-256 of the certificate."""
-        return self._of_leaf(slot, clientauth.fingerprint)
+        return self._of_leaf(slot, client_certificate.fingerprint)
 
     def peer_not_after(self, slot: int) -> int | None:
         """The last second of the certificate's validity, in Unix time."""
@@ -70,7 +70,7 @@ class Peers(EngineBase):
 
         The tag is GeneralName's: 1 rfc822Name, 2 dNSName, 4 directoryName, 6 URI, 7 iPAddress.
         """
-        return self._of_leaf(slot, clientauth.alternative_names)
+        return self._of_leaf(slot, client_certificate.alternative_names)
 
     def _of_leaf(self, slot: int, reading: Callable[[bytes], _Answer]) -> _Answer | None:
         leaf = self.peer_certificate(slot)

@@ -7,8 +7,16 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import clientauth
-from engine.clientauth import Proof
+from engine.client_certificate import (
+    CONTEXT,
+    MESSAGE,
+    SCHEMES,
+    Proof,
+    certificate_request,
+    check_verify,
+    read_certificate,
+    read_verify,
+)
 from engine.refusals import Refusal
 from engine.x509 import certificates
 from tests.engine.x509.chain_maker import key
@@ -30,20 +38,20 @@ def body(*entries, context=b"", declared=None):
 
 
 def test_a_chain_is_read_in_its_order():
-    assert clientauth.read_certificate(body()) == []
-    assert clientauth.read_certificate(body(entry(b"a"))) == [b"a"]
+    assert read_certificate(body()) == []
+    assert read_certificate(body(entry(b"a"))) == [b"a"]
     five = [bytes([65 + i]) * (i + 1) for i in range(5)]
-    assert clientauth.read_certificate(body(*map(entry, five))) == five
+    assert read_certificate(body(*map(entry, five))) == five
 
 
 def test_every_strict_prefix_fails_to_parse():
     whole = body(entry(b"abc"), entry(b"defg"))
     for end in range(len(whole)):
-        assert clientauth.read_certificate(whole[:end]) == Refusal.DECODE_ERROR
+        assert read_certificate(whole[:end]) == Refusal.DECODE_ERROR
 
 
 def test_bytes_behind_the_list_fail_to_parse():
-    assert clientauth.read_certificate(body(entry(b"a")) + b"\0") == Refusal.DECODE_ERROR
+    assert read_certificate(body(entry(b"a")) + b"\0") == Refusal.DECODE_ERROR
 
 
 @pytest.mark.parametrize(
@@ -67,27 +75,27 @@ def test_bytes_behind_the_list_fail_to_parse():
     ],
 )
 def test_an_entry_that_does_not_parse(bad):
-    assert clientauth.read_certificate(bad) == Refusal.DECODE_ERROR
+    assert read_certificate(bad) == Refusal.DECODE_ERROR
 
 
 def test_a_context_is_told_before_what_stands_behind_it():
     assert (
-        clientauth.read_certificate(body(b"\0", context=b"x")) == Refusal.SERVER_ILLEGAL_PARAMETER
+        read_certificate(body(b"\0", context=b"x")) == Refusal.SERVER_ILLEGAL_PARAMETER
     )
     for context in (b"\0", b"\0x", bytes(255)):
-        answer = clientauth.read_certificate(body(context=context))
+        answer = read_certificate(body(context=context))
         assert answer == Refusal.SERVER_ILLEGAL_PARAMETER
     # One that leaves no room for the length of the list does not parse.
     for context in range(1, 256):
         cut = bytes([context]) + bytes(context + 2)
         for short in (cut, cut[:-1], cut[:4]):
-            assert clientauth.read_certificate(short) == Refusal.DECODE_ERROR
+            assert read_certificate(short) == Refusal.DECODE_ERROR
 
 
 def test_extensions_of_an_entry_were_not_asked_for():
     for extensions in (b"\0\x05\0\0", b"\0\x05\0\x01x\0\x12\0\0"):
         for chain in ([entry(b"a", extensions)], [entry(b"a"), entry(b"b", extensions)]):
-            answer = clientauth.read_certificate(body(*chain))
+            answer = read_certificate(body(*chain))
             assert answer == Refusal.UNSUPPORTED_EXTENSION
 
 
@@ -96,22 +104,22 @@ def test_every_byte_of_the_length_of_an_extension_counts(size):
     """RFC 8446 section 4.2: both lengths, that of the list and that of one extension, are of two
     bytes."""
     extensions = b"\0\x05" + size.to_bytes(2, "big") + b"\xff" * size
-    answer = clientauth.read_certificate(body(entry(b"a", extensions)))
+    answer = read_certificate(body(entry(b"a", extensions)))
     assert answer == Refusal.UNSUPPORTED_EXTENSION
 
 
 def test_a_sixth_certificate_and_a_byte_over_the_bound_are_too_large():
-    assert clientauth.read_certificate(body(*[entry(b"a")] * 6)) == Refusal.X509_CHAIN_TOO_LARGE
-    most = body(entry(bytes(clientauth.MESSAGE - 9)))
-    assert len(most) == clientauth.MESSAGE
-    assert clientauth.read_certificate(most) == [bytes(clientauth.MESSAGE - 9)]
-    over = body(entry(bytes(clientauth.MESSAGE - 8)))
-    assert clientauth.read_certificate(over) == Refusal.X509_CHAIN_TOO_LARGE
+    assert read_certificate(body(*[entry(b"a")] * 6)) == Refusal.X509_CHAIN_TOO_LARGE
+    most = body(entry(bytes(MESSAGE - 9)))
+    assert len(most) == MESSAGE
+    assert read_certificate(most) == [bytes(MESSAGE - 9)]
+    over = body(entry(bytes(MESSAGE - 8)))
+    assert read_certificate(over) == Refusal.X509_CHAIN_TOO_LARGE
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_chain_or_a_refusal(data):
-    for read in (clientauth.read_certificate, clientauth.read_verify):
+    for read in (read_certificate, read_verify):
         answer = read(data)
         assert isinstance(answer, list | Proof | Refusal)
 
@@ -121,11 +129,11 @@ def test_any_bytes_are_a_chain_or_a_refusal(data):
 
 def test_a_proof_is_read_and_its_strict_prefixes_are_not():
     whole = b"\x04\x03\x00\x05hello"
-    assert clientauth.read_verify(whole) == Proof(0x0403, b"hello")
-    assert clientauth.read_verify(b"\x04\x03\x00\x00") == Proof(0x0403, b"")
+    assert read_verify(whole) == Proof(0x0403, b"hello")
+    assert read_verify(b"\x04\x03\x00\x00") == Proof(0x0403, b"")
     for end in range(len(whole)):
-        assert clientauth.read_verify(whole[:end]) == Refusal.DECODE_ERROR
-    assert clientauth.read_verify(whole + b"\0") == Refusal.DECODE_ERROR
+        assert read_verify(whole[:end]) == Refusal.DECODE_ERROR
+    assert read_verify(whole + b"\0") == Refusal.DECODE_ERROR
 
 
 def sign(kind, scheme, content):
@@ -148,56 +156,56 @@ KINDS = {
 
 
 @pytest.mark.parametrize("made", KINDS)
-@pytest.mark.parametrize("scheme", clientauth.SCHEMES)
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_key_proves_itself_under_the_schemes_that_fit_it_and_no_other(made, scheme):
     kind, fitting = KINDS[made]
     public = key("leaf", made).public_key()
-    content = clientauth.CONTEXT + TRANSCRIPT
+    content = CONTEXT + TRANSCRIPT
     if scheme in fitting:
         signature = sign(made, scheme, content)
-        assert clientauth.check_verify(public, kind, Proof(scheme, signature), TRANSCRIPT) is None
+        assert check_verify(public, kind, Proof(scheme, signature), TRANSCRIPT) is None
         for proof, transcript in (
             (Proof(scheme, signature), TRANSCRIPT[::-1]),
             (Proof(scheme, signature[:-1]), TRANSCRIPT),
             (Proof(scheme, signature + b"\0"), TRANSCRIPT),
             (Proof(scheme, b""), TRANSCRIPT),
         ):
-            answer = clientauth.check_verify(public, kind, proof, transcript)
+            answer = check_verify(public, kind, proof, transcript)
             assert answer == Refusal.BAD_CERTIFICATE_VERIFY
     else:
         signature = sign(made, fitting[0], content)
-        answer = clientauth.check_verify(public, kind, Proof(scheme, signature), TRANSCRIPT)
+        answer = check_verify(public, kind, Proof(scheme, signature), TRANSCRIPT)
         assert answer == Refusal.SERVER_CLIENT_SIGALG
 
 
 def test_a_key_that_cannot_be_computed_with_proves_nothing():
     even = RSAPublicNumbers(65537, (1 << 2047) | 2).public_key()
     proof = Proof(0x0804, bytes(256))
-    answer = clientauth.check_verify(even, certificates.RSA, proof, TRANSCRIPT)
+    answer = check_verify(even, certificates.RSA, proof, TRANSCRIPT)
     assert answer == Refusal.BAD_CERTIFICATE_VERIFY
 
 
 def test_a_scheme_binds_the_curve_though_the_signature_is_right():
-    content = clientauth.CONTEXT + TRANSCRIPT
+    content = CONTEXT + TRANSCRIPT
     for made, scheme, digest in (
         ("P-384", 0x0403, hashes.SHA256()),
         ("P-256", 0x0503, hashes.SHA384()),
     ):
         private = key("leaf", made)
         proof = Proof(scheme, private.sign(content, ec.ECDSA(digest)))
-        answer = clientauth.check_verify(private.public_key(), made, proof, TRANSCRIPT)
+        answer = check_verify(private.public_key(), made, proof, TRANSCRIPT)
         assert answer == Refusal.SERVER_CLIENT_SIGALG
 
 
 @pytest.mark.parametrize("scheme", [0, 0x0201, 0x0203, 0x0401, 0x0603, 0x0808, 0x0809, 0xFFFF])
 def test_a_scheme_that_was_not_listed_is_told_before_the_signature(scheme):
     public = key("leaf").public_key()
-    answer = clientauth.check_verify(public, certificates.P256, Proof(scheme, b""), TRANSCRIPT)
+    answer = check_verify(public, certificates.P256, Proof(scheme, b""), TRANSCRIPT)
     assert answer == Refusal.SERVER_CLIENT_SIGALG
 
 
 def test_what_is_signed_is_the_clients_context():
-    assert clientauth.CONTEXT == b" " * 64 + b"TLS 1.3, client CertificateVerify\x00"
+    assert CONTEXT == b" " * 64 + b"TLS 1.3, client CertificateVerify\x00"
 
 
 # CertificateRequest.
@@ -209,12 +217,12 @@ def test_the_request_is_these_bytes():
         " 000d 000e 000c 0403 0503 0807 0804 0805 0806"
         " 0032 0014 0012 0403 0503 0807 0804 0805 0806 0401 0501 0601"
     )
-    assert clientauth.certificate_request(b"") == without
+    assert certificate_request(b"") == without
     names = b"\x00\x02\x30\x00"
-    with_names = clientauth.certificate_request(names)
+    with_names = certificate_request(names)
     assert with_names[-10:] == bytes.fromhex("002f 0006 0004 0002 3000")
     assert int.from_bytes(with_names[1:4], "big") == len(with_names) - 4
 
 
 def test_the_largest_request_is_as_large_as_the_flight_has_room_for():
-    assert len(clientauth.certificate_request(bytes(8192))) == 4 + 1 + 2 + 18 + 24 + 6 + 8192
+    assert len(certificate_request(bytes(8192))) == 4 + 1 + 2 + 18 + 24 + 6 + 8192

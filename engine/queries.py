@@ -27,7 +27,7 @@ from engine.refusals import BY_CODE, Refusal
 from engine.tickets import VERDICT_NAMES
 
 
-class Readings(EngineBase):
+class Queries(EngineBase):
     """What an engine and its connections say of themselves."""
 
     def event(self, slot: int) -> Event:

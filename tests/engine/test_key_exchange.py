@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from engine.exchange import exchange
+from engine.key_exchange import exchange
 
 # A group, its curve, the bytes its scalar is reduced from (128 bits to spare), the curve's order
 # (FIPS 186-5 refers to SP 800-186 section 3.2.1).

@@ -1,7 +1,8 @@
 """Client authentication in the handshake: asked in the flight, judged message by message.
 
-What the messages are is `engine.clientauth`'s and what a chain is worth is `engine.x509.paths`';
-here is when each is asked, under which store, and what a connection remembers of it.
+What the messages are is `engine.client_certificate`'s and what a chain is worth is
+`engine.x509.paths`'; here is when each is asked, under which store, and what a connection remembers
+of it.
 
 A chain is judged by the store that is there when it arrives, and the Finished that completes the
 handshake must find the same one: otherwise a client could hold its Finished past a replacement and
@@ -13,8 +14,9 @@ from __future__ import annotations
 from operator import index as as_int
 from typing import Final
 
-from engine import clientauth
-from engine.clientauth import OFF, OPTIONAL, REQUIRED
+from engine import client_certificate
+from engine.client_certificate import OFF, OPTIONAL, REQUIRED
+from engine.key_schedule import Transcript
 from engine.layout import (
     AUTH_MODE,
     F_CLIENT_CERTIFICATE,
@@ -31,7 +33,6 @@ from engine.layout import (
 )
 from engine.pool import Area
 from engine.refusals import Refusal, Refused
-from engine.schedule import Transcript
 from engine.x509 import paths, stores
 from engine.x509.stores import Store
 
@@ -55,7 +56,7 @@ class ClientAuthentication:
     def trust(self, pem: bytes) -> int:
         """Replace the store; the number of its roots. `Refused` leaves it as it was."""
         store = stores.load(pem)
-        request = clientauth.certificate_request(store.authorities)
+        request = client_certificate.certificate_request(store.authorities)
         generation = stores.next_generation(self.generation)
         # In one step: a call that breaks has changed nothing.
         self.store, self.request, self.generation = store, request, generation
@@ -81,7 +82,7 @@ class ClientAuthentication:
         client may have none, not that a bad one counts as none.
         """
         words = area.words
-        chain = clientauth.read_certificate(bytes(message[4:]))
+        chain = client_certificate.read_certificate(bytes(message[4:]))
         if isinstance(chain, Refusal):
             return chain
         if not chain:
@@ -109,13 +110,13 @@ class ClientAuthentication:
 
     def on_certificate_verify(self, area: Area, message: memoryview) -> Refusal | None:
         """The client's CertificateVerify (section 4.4.3): it holds the key of its leaf."""
-        proof = clientauth.read_verify(bytes(message[4:]))
+        proof = client_certificate.read_verify(bytes(message[4:]))
         if isinstance(proof, Refusal):
             return proof
         transcript = _transcript(area)
         assert area.peer_key is not None
         key, kind = area.peer_key
-        refusal = clientauth.check_verify(key, kind, proof, transcript.digest())
+        refusal = client_certificate.check_verify(key, kind, proof, transcript.digest())
         if refusal is not None:
             return refusal
         area.peer_key = None
