@@ -3,8 +3,8 @@
 No socket, no file, no thread, no clock of its own. See `Engine`.
 """
 
-from engine.engine import Engine
-from engine.events import END, FAILED, WOULD_BLOCK, Event
-from engine.refusals import Refusal, Refused
+from .engine import Engine
+from .events import END, FAILED, WOULD_BLOCK, Event
+from .refusals import Refusal, Refused
 
 __all__ = ["END", "FAILED", "WOULD_BLOCK", "Engine", "Event", "Refusal", "Refused"]

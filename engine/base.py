@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import Final
 from weakref import WeakSet
 
-from engine.drbg import Drbg
-from engine.layout import FAILURE, FREE, STATE
-from engine.pool import Pool
-from engine.records import end, fail, forget_keys
-from engine.refusals import Refusal
-from engine.server import Server
+from .drbg import Drbg
+from .layout import FAILURE, FREE, STATE
+from .pool import Pool
+from .records import end, fail, forget_keys
+from .refusals import Refusal
+from .server import Server
 
 NOBODY: Final = -1
 """In the place of a slot: what broke is no connection's."""

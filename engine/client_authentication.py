@@ -1,8 +1,7 @@
 """Client authentication in the handshake: asked in the flight, judged message by message.
 
-What the messages are is `engine.client_certificate`'s and what a chain is worth is
-`engine.x509.paths`'; here is when each is asked, under which store, and what a connection remembers
-of it.
+What the messages are is `client_certificate`'s and what a chain is worth is `x509.paths`'; here is
+when each is asked, under which store, and what a connection remembers of it.
 
 A chain is judged by the store that is there when it arrives, and the Finished that completes the
 handshake must find the same one: otherwise a client could hold its Finished past a replacement and
@@ -14,10 +13,10 @@ from __future__ import annotations
 from operator import index as as_int
 from typing import Final
 
-from engine import client_certificate
-from engine.client_certificate import OFF, OPTIONAL, REQUIRED
-from engine.key_schedule import Transcript
-from engine.layout import (
+from . import client_certificate
+from .client_certificate import OFF, OPTIONAL, REQUIRED
+from .key_schedule import Transcript
+from .layout import (
     AUTH_MODE,
     F_CLIENT_CERTIFICATE,
     FLAGS,
@@ -31,10 +30,10 @@ from engine.layout import (
     WAIT_CERTIFICATE_VERIFY,
     WAIT_FINISHED,
 )
-from engine.pool import Area
-from engine.refusals import Refusal, Refused
-from engine.x509 import paths, stores
-from engine.x509.stores import Store
+from .pool import Area
+from .refusals import Refusal, Refused
+from .x509 import paths, stores
+from .x509.stores import Store
 
 _MODES: Final = (OFF, OPTIONAL, REQUIRED)
 

@@ -1,7 +1,7 @@
 """What a client says about itself: Certificate and CertificateVerify, and the verified identity.
 
 Functions over bytes; the states that call them are the server's. Certificate (RFC 8446 section
-4.4.2) is read here and its chain judged by `engine.x509.paths`; CertificateVerify (section 4.4.3)
+4.4.2) is read here and its chain judged by `x509.paths`; CertificateVerify (section 4.4.3)
 proves that the client holds the leaf's key.
 
 The identity is read from the leaf's own bytes each time that it is asked for, so that nothing but
@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
 
-from engine import codepoints as c
-from engine.refusals import Refusal
-from engine.x509 import certificates, der
-from engine.x509.certificates import PublicKey
+from . import codepoints as c
+from .refusals import Refusal
+from .x509 import certificates, der
+from .x509.certificates import PublicKey
 
 OFF = 0
 OPTIONAL = 1
@@ -161,7 +161,7 @@ def check_verify(key: PublicKey, kind: str, proof: Proof, transcript: bytes) -> 
 
 
 # The identity, from a verified leaf's DER: nothing here judges, and none of it is called before
-# `engine.x509.paths` has accepted the same bytes.
+# `x509.paths` has accepted the same bytes.
 
 
 def subject(leaf: bytes) -> bytes:

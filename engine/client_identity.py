@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from engine import client_certificate
-from engine.base import EngineBase
-from engine.layout import (
+from . import client_certificate
+from .base import EngineBase
+from .layout import (
     ESTABLISHED,
     F_LEAF_KEPT,
     FLAGS,

@@ -46,7 +46,7 @@ SUITE_NAMES = {
     TLS_CHACHA20_POLY1305_SHA256: "TLS_CHACHA20_POLY1305_SHA256",
 }
 
-# The server's order of suites, with and without AES instructions (`engine.hardware`).
+# The server's order of suites, with and without AES instructions (`hardware`).
 SUITES_WITH_AES = (TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256, TLS_AES_256_GCM_SHA384)
 SUITES_WITHOUT_AES = (TLS_CHACHA20_POLY1305_SHA256, TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384)
 

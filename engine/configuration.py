@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from operator import index as as_int
 from typing import Final
 
-from engine.base import EngineBase, Whole
-from engine.drbg import Drbg
-from engine.key_schedule import Buffer
-from engine.refusals import Refusal, Refused
-from engine.tickets import DEFAULT_LIFETIME_S
+from .base import EngineBase, Whole
+from .drbg import Drbg
+from .key_schedule import Buffer
+from .refusals import Refusal, Refused
+from .tickets import DEFAULT_LIFETIME_S
 
 _MAX_ALPN: Final = 512
 

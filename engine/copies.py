@@ -8,7 +8,7 @@ import struct
 from functools import lru_cache
 from typing import Final
 
-from engine.layout import AREA_LEN, CORE_LEN, KEYS, KEYS_END
+from .layout import AREA_LEN, CORE_LEN, KEYS, KEYS_END
 
 _ZEROS: Final = memoryview(bytes(AREA_LEN))
 # A bytearray compares with a view as one memcmp; bytes and other views compare an item at a time.

@@ -11,7 +11,7 @@ conversation is repeated byte for byte.
 The state is 32 bytes in a bytearray that is overwritten in place; no key is ever a `bytes` object,
 which could not be wiped. A second seed is mixed in, as the plaintext of a draw whose ciphertext is
 the next key: who knows the old state or the new bytes, but not both, knows nothing, and the same
-bytes given twice repeat no draw. A process that forks takes no generator with it: `engine.base`.
+bytes given twice repeat no draw. A process that forks takes no generator with it: `base`.
 
 What this cannot see: OpenSSL keeps its own copy of the key inside the cipher context for the length
 of a draw, and clears it when the context is freed.

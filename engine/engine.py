@@ -7,22 +7,22 @@ TypeError are the caller's own mistakes.
 
 What else is raised is a fault of ours, or came from outside: no memory, too deep a stack, Ctrl-C.
 From the first line that has an effect a call stands in a `try`, which is free until then. A call
-that breaks there has ended its connection, a start has begun none, and `engine.base` says how.
+that breaks there has ended its connection, a start has begun none, and `base` says how.
 """
 
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
 
-from engine import copies
-from engine.base import NOBODY
-from engine.client_identity import ClientIdentity
-from engine.codepoints import APPLICATION_DATA
-from engine.configuration import Configuration
-from engine.events import END, FAILED, WOULD_BLOCK
-from engine.hardware import has_aes
-from engine.key_schedule import LAST_SEQUENCE, Buffer
-from engine.layout import (
+from . import copies
+from .base import NOBODY
+from .client_identity import ClientIdentity
+from .codepoints import APPLICATION_DATA
+from .configuration import Configuration
+from .events import END, FAILED, WOULD_BLOCK
+from .hardware import has_aes
+from .key_schedule import LAST_SEQUENCE, Buffer
+from .layout import (
     AUTH_MODE,
     ENTROPY,
     ENTROPY_END,
@@ -43,11 +43,11 @@ from engine.layout import (
     WAIT_CLIENT_HELLO,
     WRITE_SEQ,
 )
-from engine.layout import FAILED as STATE_FAILED
-from engine.queries import Queries
-from engine.receive import feed as feed_records
-from engine.receive import on_opened
-from engine.records import (
+from .layout import FAILED as STATE_FAILED
+from .queries import Queries
+from .receive import feed as feed_records
+from .receive import on_opened
+from .records import (
     HEADERS,
     OVERHEAD,
     SHORT,
@@ -57,9 +57,9 @@ from engine.records import (
     queue_close_notify,
     seal_first,
 )
-from engine.refusals import Refusal, Refused
-from engine.server import Server
-from engine.ticket_keys import checked_time
+from .refusals import Refusal, Refused
+from .server import Server
+from .ticket_keys import checked_time
 
 _CONTENT: Final = OUT + HEADER
 _SEALED: Final = OUT + OVERHEAD

@@ -15,7 +15,7 @@ So an extension that is missing or a version that is absent is never a fault whi
 length: no more is allocated than was sent, whatever lengths are declared, and each list is walked a
 fixed number of times.
 
-Not here: whether a ticket is good (`engine.tickets`), and what depends on that, `require_scheme`.
+Not here: whether a ticket is good (`tickets`), and what depends on that, `require_scheme`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import struct
 from collections.abc import Callable, Container
 from typing import NamedTuple, TypeVar
 
-from engine.codepoints import (
+from .codepoints import (
     ECDSA_SECP256R1_SHA256,
     EXT_ALPN,
     EXT_EARLY_DATA,
@@ -40,7 +40,7 @@ from engine.codepoints import (
     VERSION_SSL_3_0,
     VERSION_TLS_1_3,
 )
-from engine.refusals import Refusal
+from .refusals import Refusal
 
 MAX_BODY = 16384
 """The longest body that is read. It bounds the reassembly buffer, which a peer could otherwise fill

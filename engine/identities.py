@@ -31,10 +31,10 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from engine.codepoints import CERTIFICATE
-from engine.refusals import Refusal, Refused
-from engine.x509 import certificates
-from engine.x509.certificates import Certificate
+from .codepoints import CERTIFICATE
+from .refusals import Refusal, Refused
+from .x509 import certificates
+from .x509.certificates import Certificate
 
 MAX_IDENTITIES = 16
 MAX_CHAIN = 16384

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from engine import codepoints as c
+from . import codepoints as c
 
 # A NIST curve, and how many bytes its scalar is reduced from.
 _CURVES: Final[dict[int, tuple[ec.EllipticCurve, int]]] = {

@@ -17,8 +17,8 @@ from typing import Final, Protocol
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
-from engine import codepoints as c
-from engine.layout import MAX_TICKETS
+from . import codepoints as c
+from .layout import MAX_TICKETS
 
 Aead = AESGCM | ChaCha20Poly1305
 Buffer = bytes | bytearray | memoryview

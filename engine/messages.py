@@ -8,7 +8,7 @@ import hashlib
 import struct
 from typing import Final
 
-from engine import codepoints as c
+from . import codepoints as c
 
 _RETRY_RANDOM: Final = hashlib.sha256(b"HelloRetryRequest").digest()  # §4.1.3
 _SUPPORTED_VERSIONS: Final = struct.pack(

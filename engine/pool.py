@@ -25,9 +25,9 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Final
 
-from engine import copies
-from engine.key_schedule import Aead, Transcript
-from engine.layout import (
+from . import copies
+from .key_schedule import Aead, Transcript
+from .layout import (
     AREA_LEN,
     CORE_LEN,
     CORE_WORDS,
@@ -57,8 +57,8 @@ from engine.layout import (
     STATE,
     STORE_GENERATION,
 )
-from engine.rooms import Rooms
-from engine.x509.certificates import PublicKey
+from .rooms import Rooms
+from .x509.certificates import PublicKey
 
 # Linux; the mmap module has no name for the first before 3.12, nor for the second.
 _MAP_NORESERVE: Final = 0x4000

@@ -1,8 +1,8 @@
 """The calls that only read. None leases an area: a core says the same wherever it is."""
 
-from engine.base import EngineBase
-from engine.events import Event
-from engine.layout import (
+from .base import EngineBase
+from .events import Event
+from .layout import (
     ALERT_RECEIVED,
     ALPN,
     ALPN_LEN,
@@ -23,8 +23,8 @@ from engine.layout import (
     SUITE,
     VERDICT,
 )
-from engine.refusals import BY_CODE, Refusal
-from engine.tickets import VERDICT_NAMES
+from .refusals import BY_CODE, Refusal
+from .tickets import VERDICT_NAMES
 
 
 class Queries(EngineBase):

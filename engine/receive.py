@@ -9,10 +9,10 @@ not raised: no exception crosses a function that holds secrets.
 import struct
 from typing import Final
 
-from engine import codepoints as c
-from engine import copies
-from engine.key_schedule import LAST_SEQUENCE
-from engine.layout import (
+from . import codepoints as c
+from . import copies
+from .key_schedule import LAST_SEQUENCE
+from .layout import (
     ALERT_RECEIVED,
     ESTABLISHED,
     F_EARLY_DATA,
@@ -38,10 +38,10 @@ from engine.layout import (
     WAIT_FINISHED,
     WAIT_SECOND_CLIENT_HELLO,
 )
-from engine.pool import Area
-from engine.records import fail, made_no_progress, open_record, out_room
-from engine.refusals import Refusal
-from engine.server import Server
+from .pool import Area
+from .records import fail, made_no_progress, open_record, out_room
+from .refusals import Refusal
+from .server import Server
 
 # Early data of a client that hoped for 0-RTT is skipped up to here (RFC 8446 §4.2.10), or it
 # would be a way to have the server read for ever.

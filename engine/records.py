@@ -9,10 +9,10 @@ from typing import Final
 
 from cryptography.exceptions import InvalidTag
 
-from engine import codepoints as c
-from engine import copies
-from engine.key_schedule import LAST_SEQUENCE, SUITES, Buffer, CipherSuite, Pads
-from engine.layout import (
+from . import codepoints as c
+from . import copies
+from .key_schedule import LAST_SEQUENCE, SUITES, Buffer, CipherSuite, Pads
+from .layout import (
     ESTABLISHED,
     F_CLOSE_SENT,
     FAILED,
@@ -40,8 +40,8 @@ from engine.layout import (
     WRITE_SECRET,
     WRITE_SEQ,
 )
-from engine.pool import Area
-from engine.refusals import Refusal
+from .pool import Area
+from .refusals import Refusal
 
 _OUT_END: Final = OUT + OUT_CAP
 OVERHEAD: Final = HEADER + 1 + TAG

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from engine import codepoints as c
+from . import codepoints as c
 
 
 class Refusal(StrEnum):

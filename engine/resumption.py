@@ -1,6 +1,6 @@
 """Tickets in the handshake: taken at the ClientHello, made at the client's Finished.
 
-The rules about a ticket are `engine.tickets`'; here is when they are asked, and what is remembered
+The rules about a ticket are `tickets`'; here is when they are asked, and what is remembered
 between the two messages. What a ticket binds is what the ClientHello was answered with, kept in the
 handshake's scratch: an identity replaced in the meantime was never shown to this client. How many
 tickets, for how long, under which key and at what time are the engine's at the Finished.
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from engine import codepoints as c
-from engine import tickets
-from engine.client_certificate import REQUIRED
-from engine.hello import Choice, ClientHello, HelloFault, require_scheme
-from engine.identities import Identity
-from engine.key_schedule import SUITES, Pads, Transcript, mac
-from engine.layout import (
+from . import codepoints as c
+from . import tickets
+from .client_certificate import REQUIRED
+from .hello import Choice, ClientHello, HelloFault, require_scheme
+from .identities import Identity
+from .key_schedule import SUITES, Pads, Transcript, mac
+from .layout import (
     ALPN,
     ALPN_LEN,
     AUTH_MODE,
@@ -33,10 +33,10 @@ from engine.layout import (
     SUITE,
     VERDICT,
 )
-from engine.pool import Area
-from engine.records import queue_sealed
-from engine.refusals import Refusal
-from engine.ticket_keys import Fill, TicketKeyRing
+from .pool import Area
+from .records import queue_sealed
+from .refusals import Refusal
+from .ticket_keys import Fill, TicketKeyRing
 
 _FINGERPRINT_END: Final = FINGERPRINT + 32
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from engine import copies
-from engine.layout import ROOM_LEN
+from . import copies
+from .layout import ROOM_LEN
 
 PIECE: Final = 256
 

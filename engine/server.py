@@ -9,14 +9,14 @@ import hmac
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from engine import codepoints as c
-from engine import messages
-from engine.client_authentication import ClientAuthentication
-from engine.hello import Choice, ClientHello, HelloFault, Policy, Retry, choose, parse
-from engine.identities import Identities, Identity
-from engine.key_exchange import exchange
-from engine.key_schedule import SUITES, CipherSuite, Pads, Transcript, mac, message_hash
-from engine.layout import (
+from . import codepoints as c
+from . import messages
+from .client_authentication import ClientAuthentication
+from .hello import Choice, ClientHello, HelloFault, Policy, Retry, choose, parse
+from .identities import Identities, Identity
+from .key_exchange import exchange
+from .key_schedule import SUITES, CipherSuite, Pads, Transcript, mac, message_hash
+from .layout import (
     ALPN,
     ALPN_LEN,
     AUTH_MODE,
@@ -46,8 +46,8 @@ from engine.layout import (
     WAIT_FINISHED,
     WAIT_SECOND_CLIENT_HELLO,
 )
-from engine.pool import Area
-from engine.records import (
+from .pool import Area
+from .records import (
     forget_scratch,
     is_spent,
     made_no_progress,
@@ -58,8 +58,8 @@ from engine.records import (
     set_write_secret,
     update_read_key,
 )
-from engine.refusals import Refusal
-from engine.resumption import Resumed, Resumption
+from .refusals import Refusal
+from .resumption import Resumed, Resumption
 
 _CHANGE_CIPHER_SPEC: Final = b"\x01"
 

@@ -29,7 +29,7 @@ from hashlib import sha256
 from hmac import digest as hmac_digest
 from operator import index as as_int
 
-from engine.refusals import Refusal, Refused
+from .refusals import Refusal, Refused
 
 KEY_LENGTH = 32
 NAME_LENGTH = 16

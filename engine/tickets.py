@@ -40,10 +40,10 @@ from typing import NamedTuple
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from engine import codepoints as c
-from engine.key_schedule import SHA256, SUITES, HashSuite, Pads, mac
-from engine.refusals import Refusal, Refused
-from engine.ticket_keys import Buffer, TicketKeyRing
+from . import codepoints as c
+from .key_schedule import SHA256, SUITES, HashSuite, Pads, mac
+from .refusals import Refusal, Refused
+from .ticket_keys import Buffer, TicketKeyRing
 
 # What became of the tickets that a client offered: a small number for a slot's word, and its name.
 # A slot of zeros says that no ticket was offered.

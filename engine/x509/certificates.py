@@ -2,7 +2,7 @@
 
 A certificate is looked at in two steps. `read` decodes it and finds its parts; `study` reads the
 extensions and the key, which costs most of the time and is done only for a certificate that a path
-may need. `cryptography` decides what parses; `engine.x509.der` finds the bytes.
+may need. `cryptography` decides what parses; `der` finds the bytes.
 
 Whatever the parser raises is `x509-decode` and stays inside (`read` gives None, `study` leaves the
 refusal in `fault`). The order of the faults is fixed, so a certificate with two of them always has
@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from engine.refusals import Refusal
-from engine.x509 import der, extensions, name_constraints
+from ..refusals import Refusal
+from . import der, extensions, name_constraints
 
 PublicKey = EllipticCurvePublicKey | RSAPublicKey | Ed25519PublicKey
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from engine.x509 import der
+from . import der
 
 _UNDERSTOOD: Final = frozenset(
     {

@@ -32,7 +32,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from engine.x509 import der
+from . import der
 
 MAIL = 1
 DNS = 2

@@ -32,10 +32,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.refusals import Refusal
-from engine.x509 import certificates, name_constraints
-from engine.x509.certificates import P384, Certificate, PublicKey
-from engine.x509.stores import Store
+from ..refusals import Refusal
+from . import certificates, name_constraints
+from .certificates import P384, Certificate, PublicKey
+from .stores import Store
 
 INTERMEDIATES = 3
 CHECKS = 8

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import binascii
 
-from engine.refusals import Refusal, Refused
-from engine.x509 import certificates
-from engine.x509.certificates import Certificate
+from ..refusals import Refusal, Refused
+from . import certificates
+from .certificates import Certificate
 
 ROOTS = 32
 BYTES = 32_768

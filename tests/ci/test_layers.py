@@ -83,6 +83,18 @@ def test_a_module_imports_only_what_its_folder_may(path):
             assert allowed is None or top in allowed, f"{path}: {name}"
 
 
+def test_the_engine_calls_itself_by_no_name():
+    """A program imports it as `residue_tls` and this tree as `engine`: it says neither."""
+    for path in sorted((ROOT / "engine").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names.append(node.module or "")
+            assert not {"engine", "residue_tls"} & {name.split(".")[0] for name in names}, path
+        assert "`engine." not in text, path
+
+
 def test_the_rules_can_be_broken(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     for name in ("engine", "ci"):
