@@ -27,64 +27,68 @@ class Command:
 
 
 COMMANDS = {
-    "fuzz": Command("ci.fuzz", "fuzz one harness", "residue fuzz hello --seconds 30 --jobs 2"),
+    "fuzz": Command(
+        "ci.commands.fuzz", "fuzz one harness", "residue fuzz hello --seconds 30 --jobs 2"
+    ),
     "campaign": Command(
-        "ci.campaign",
+        "ci.commands.campaign",
         "fuzz all harnesses, merge what they found, measure and sum up",
         "residue campaign --seconds 60 --jobs 2 --out build/tonight",
     ),
     "nightly": Command(
-        "ci.nightly",
+        "ci.commands.nightly",
         "the campaign and everything else that runs at night; goes on after a kill",
         "residue nightly --minutes 60",
     ),
     "inject": Command(
-        "ci.inject",
+        "ci.commands.inject",
         "raise an exception at every place of every call, and see what it leaves",
         "residue inject 'feed-*' --kind memory --jobs 2",
     ),
     "replay": Command(
-        "ci.replay",
+        "ci.commands.replay",
         "run committed inputs without a fuzzer and compare their outcomes",
         "residue replay hello corpus/hello/*",
     ),
     "triage": Command(
-        "ci.triage",
+        "ci.commands.triage",
         "sort findings into buckets, one for each bug, and say which are new",
         "residue triage --take build/campaign/latest --minimise 60",
     ),
     "minimise": Command(
-        "ci.minimise",
+        "ci.commands.minimise",
         "make an input smaller that shows the same bug",
         "residue minimise build/campaign/latest/findings/server/1f2e3d.input --harness server",
     ),
     "promote": Command(
-        "ci.promote",
+        "ci.commands.promote",
         "make an input a committed one, with its right outcome",
         "residue promote build/campaign/latest/new/hello/0a1b2c --harness hello",
     ),
     "play": Command(
-        "ci.play",
+        "ci.commands.play",
         "the lying client against any TLS server",
         "residue play 127.0.0.1:4433 --suite handshake --ca identities/ca.pem",
     ),
     "mutate": Command(
-        "ci.mutate",
+        "ci.commands.mutate",
         "mutate the engine, and list what no test notices",
         "residue mutate engine/pool.py --jobs 2",
     ),
     "gate": Command(
-        "ci.gate.command",
+        "ci.commands.gate",
         "what a change touches: its mutants, its catalogue entries, the corpus, a short fuzz",
         "residue gate --since main",
     ),
     "report": Command(
-        "ci.report.command",
+        "ci.commands.report",
         "write the report of a campaign or a night again",
         "residue report build/campaign/latest",
     ),
     "doctor": Command(
-        "ci.doctor", "what is installed, what is missing, what that switches off", "residue doctor"
+        "ci.commands.doctor",
+        "what is installed, what is missing, what that switches off",
+        "residue doctor",
     ),
     "serve": Command(
         "servers.command",

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
+from ci.commands.replay import attempt, committed, load
 from ci.process import ROOT
-from ci.replay import attempt, committed, load
 from harnesses import HARNESSES
 
 SAMPLE = 25

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci import decisions, mutation, output
+from ci.commands.mutate import Progress
 from ci.exits import Exit, Untrusted
 from ci.gate import changes, code, judges, parts, verdict
 from ci.gate.changes import Change
 from ci.gate.verdict import Finding, Stage
-from ci.mutate import Progress
 from ci.mutation import Asked, Settings
 from ci.process import ROOT, Job, Stop, run_all
 from ci.reaching import harnesses_that_reach

@@ -17,8 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ci.commands.replay import attempt, load
 from ci.merge import content, files
-from ci.replay import attempt, load
 from harnesses import HARNESSES, outcomes, provenance
 from harnesses.outcomes import Outcome
 

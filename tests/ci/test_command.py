@@ -10,8 +10,9 @@ import sys
 
 import pytest
 
-from ci import command, doctor, extras
+from ci import command, extras
 from ci.command import COMMANDS, main
+from ci.commands import doctor
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.process import ROOT
 

@@ -9,7 +9,7 @@ import configparser
 
 import pytest
 
-from ci import doctor
+from ci.commands import doctor
 from ci.process import ROOT
 from tests.ci.test_layers import sources
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ci import nightly
+from ci.commands import nightly
 from ci.exits import Exit, UsageError
 from ci.night import child, conduct, history, state
 from ci.night.conduct import Asked

@@ -9,8 +9,9 @@ import shlex
 
 import pytest
 
-from ci import campaign, report
+from ci import report
 from ci.command import main
+from ci.commands import campaign
 from ci.process import ROOT
 from ci.report import coverage, curves, survivors
 from ci.report.figures import collect

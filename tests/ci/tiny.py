@@ -24,7 +24,7 @@ def install(monkeypatch, folder, **inputs):
     module = types.ModuleType("harnesses.tiny")
     module.run = run
     monkeypatch.setitem(sys.modules, "harnesses.tiny", module)
-    monkeypatch.setattr("ci.replay.HARNESSES", ("tiny",))
+    monkeypatch.setattr("ci.commands.replay.HARNESSES", ("tiny",))
     monkeypatch.setattr(outcomes, "CORPUS", folder)
     monkeypatch.setattr(provenance, "PATH", folder / "provenance.tsv")
     (folder / "tiny").mkdir(parents=True)

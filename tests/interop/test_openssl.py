@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import identities
-from ci.play import Target
+from ci.commands import play_identities
+from ci.commands.play import Target
 from peers import expected
 from peers.expected import Row, Table
 from peers.liar.conversation import Conversation, Setup
@@ -51,7 +51,7 @@ def why_not() -> str:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("identities")
-    identities.write(folder)
+    play_identities.write(folder)
     return folder
 
 
@@ -60,7 +60,7 @@ def compared(mode: str, folder: Path) -> tuple[Played, ...]:
     """Every conversation of a mode, played once; new differences again, and more slowly."""
     suite, setup = SETUPS[mode]
     if setup.client_auth:
-        setup = replace(setup, roots=identities.client_roots())
+        setup = replace(setup, roots=play_identities.client_roots())
     chosen = SUITES[suite].conversations
     # s_server serves one at a time, and most of the time is silence: there are several.
     shares = [chosen[first::SERVERS] for first in range(SERVERS)]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import identities
-from ci.play import Target
+from ci.commands import play_identities
+from ci.commands.play import Target
 from ci.process import ROOT
 from peers.liar.suites import HANDSHAKE
 from peers.servers import KINDS, MODES, Absent, foreign, start
@@ -20,7 +20,7 @@ from peers.servers import KINDS, MODES, Absent, foreign, start
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("identities")
-    identities.write(folder)
+    play_identities.write(folder)
     return folder
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from ci.commands import gate
 from ci.exits import Untrusted
-from ci.gate import changes, command, judges, verdict
+from ci.gate import changes, judges, verdict
 from ci.gate.stages import Gate
 from ci.mutation import Settings
 from ci.process import ROOT, Stop
@@ -199,9 +200,9 @@ def judged(root: Path, folder: Path, only: set[str] | None = None) -> verdict.Ve
     change = changes.since("main", root)
     told = verdict.Verdict("main", change.base, judges.touched(change))
     with Stop() as stop:
-        gate = Some(change, Settings({}, (), {}), folder, 2, stop, told, root)
-        gate.only = only
-        command.judge(gate)
+        given = Some(change, Settings({}, (), {}), folder, 2, stop, told, root)
+        given.only = only
+        gate.judge(given)
     return told
 
 
@@ -766,14 +767,14 @@ def test_the_gate_that_was_there_before_judges_a_change_of_the_gate(whole: Path)
 
 
 def test_a_checkout_is_judged_from_another_whatever_its_own_gate_says(whole: Path) -> None:
-    add("ci/gate/command.py", MILD)(whole)
+    add("ci/commands/gate.py", MILD)(whole)
     swap(TEST, 'assert state("open", 2) is False', "pass")(whole)
     code, said = run(whole, "--out", str(whole / "build" / "mild"))
     assert code == 0, said
     out = whole / "build" / "judged"
     code, said = run(ROOT, "--tree", str(whole), "--out", str(out))
     assert code == 1, said
-    assert "the change touches what judges it: M ci/gate/command.py" in said
+    assert "the change touches what judges it: M ci/commands/gate.py" in said
     assert "the merge base's gate: state, swap_op: only tests/engine/test_door.py" in said
     assert "the change's own gate: 0 red" in said
 

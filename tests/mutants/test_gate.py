@@ -10,8 +10,9 @@ import pytest
 
 from ci import decisions
 from ci.command import main
+from ci.commands import gate
 from ci.exits import Exit, Untrusted, UsageError
-from ci.gate import changes, command, lost, stages, verdict
+from ci.gate import changes, lost, stages, verdict
 from ci.gate.changes import Change
 from ci.gate.verdict import Finding, Stage
 from ci.process import ROOT, Stop
@@ -137,12 +138,12 @@ def test_only_a_change_of_code_is_fuzzed(
     edit(repo, "engine/tiny.py", old, new)
     change = changes.since("main", repo)
     assert change.engine == ["engine/tiny.py"]
-    monkeypatch.setattr(command, "judge", lambda gate: None)
+    monkeypatch.setattr(gate, "judge", lambda gate: None)
     stages_run: list[str] = []
     monkeypatch.setattr(stages.Gate, "stage", lambda self, name, work: stages_run.append(name))
     with Stop() as stop:
         given = stages.Gate(change, SETTINGS, tmp_path, 1, stop, verdict.Verdict("main", ""), repo)
-        command.own(given)
+        gate.own(given)
     assert stages_run == (["corpus", "fuzz"] if fuzzed else ["corpus"])
 
 
@@ -387,13 +388,13 @@ def test_a_hosted_run_gets_annotations_and_its_summary_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    command._hosted(told())
+    gate._hosted(told())
     assert capsys.readouterr().out == ""
     page = tmp_path / "summary.md"
     page.write_text("before\n")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
-    command._hosted(told())
+    gate._hosted(told())
     assert capsys.readouterr().out.startswith("::error file=")
     assert page.read_text() == "before\n" + verdict.markdown(told())
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import minimise, promote
 from ci.command import main
+from ci.commands import minimise, promote
 from harnesses import outcomes, provenance
 from tests.triage.faults import CORPUS, FAULTS, Fault, plant
 from triage import intake

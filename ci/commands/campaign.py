@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ci import extras, output, summary
+from ci.commands.replay import committed
 from ci.conduct import Options, as_data, conduct
 from ci.exits import UsageError
 from ci.process import Stop
 from ci.progress import Progress
-from ci.replay import committed
 from harnesses import HARNESSES
 
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci.commands.minimise import find_bucket
+from ci.commands.replay import attempt, committed, load, read_input, read_outcomes
 from ci.exits import Exit, Untrusted, UsageError
-from ci.minimise import find_bucket
-from ci.replay import attempt, committed, load, read_input, read_outcomes
 from harnesses import outcomes, provenance
 from harnesses.outcomes import Outcome
 from triage.bucket import Bucket

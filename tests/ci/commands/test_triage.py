@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import minimise, promote, triage
 from ci.command import main
+from ci.commands import minimise, promote, triage
 from harnesses import outcomes
 from harnesses.signature import signature as told_by
 from tests.ci import tiny

@@ -5,7 +5,7 @@
 
 import argparse
 
-from ci import campaign
+from ci.commands import campaign
 from ci.exits import UsageError
 
 RECORDINGS = "recordings"
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         if args.scheduler:
             raise UsageError("recordings are fuzzed here and not with --scheduler")
         # Here and not above: it imports the engine, which a campaign's process must not.
-        from ci import fuzz_recordings
+        from ci.commands import fuzz_recordings
 
         return fuzz_recordings.execute(args)
     if args.count is not None or args.seed is not None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from ci import output
-from ci.campaign import positive
+from ci.commands.campaign import positive
 from ci.exits import Exit, UsageError
 from ci.night.conduct import Asked, conduct
 from ci.night.state import Night

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from ci import results
-from ci.campaign import positive
+from ci.commands.campaign import positive
 from ci.exits import Exit, Untrusted, UsageError
 from ci.output import BUILD, shown
 from ci.progress import Line

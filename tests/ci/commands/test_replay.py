@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import replay
 from ci.command import main
+from ci.commands import replay
 from ci.process import ROOT
 from harnesses import outcomes, provenance
 from harnesses.outcomes import Outcome

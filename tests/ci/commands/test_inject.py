@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from ci import command, inject
+from ci import command
+from ci.commands import inject
 from ci.exits import Exit
 from ci.process import ROOT
 from harnesses import injection

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import mutate, mutation
+from ci import mutation
+from ci.commands import mutate
 from ci.exits import Exit, Untrusted, UsageError
 from ci.mutation import Asked, Judged
 from ci.process import ROOT, Stop
@@ -280,7 +281,7 @@ def test_a_shard_is_k_of_n(text: str) -> None:
         mutate.shard(text)
 
 
-@pytest.mark.parametrize("path", ["engine/nothing.py", "tests", "/etc", "ci/mutate.py"])
+@pytest.mark.parametrize("path", ["engine/nothing.py", "tests", "/etc", "ci/commands/mutate.py"])
 def test_only_files_of_the_engine_are_mutated(path: str) -> None:
     assert mutate.engine_files(["engine/pool.py", "engine/pool.py"]) == ["engine/pool.py"]
     assert len(mutate.engine_files(["engine"])) > 20

@@ -21,7 +21,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from ci import identities
+from ci.commands import play_identities
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from peers.liar import Credential
 from peers.liar.conversation import Conversation, Setup
@@ -144,7 +144,7 @@ def positive(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Play, print, and say by the exit code whether the server broke a rule."""
     if args.make_identities is not None:
-        for line in identities.write(Path(args.make_identities)):
+        for line in play_identities.write(Path(args.make_identities)):
             print(line)
         return Exit.CLEAN
     target = _target(args)
@@ -206,7 +206,7 @@ def _setup(args: argparse.Namespace) -> Setup:
     """What the caller says of the server. Conversations that need another are not played."""
     setup = SUITES[args.suite].setup
     if args.suite == "clients":
-        roots = identities.client_roots()
+        roots = play_identities.client_roots()
         setup = replace(setup, client_auth=MODES[args.client_auth], roots=roots)
     if args.tickets is not None:
         if args.tickets < 0:

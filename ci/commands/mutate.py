@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ci import decisions, hosted, mutation, output, results
-from ci.campaign import positive
+from ci.commands.campaign import positive
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.mutation import Asked, Judged, Settings
 from ci.process import ROOT, Stop

@@ -9,12 +9,13 @@ import shlex
 from contextlib import ExitStack
 from pathlib import Path
 
-from ci import results, right, triage
-from ci.campaign import positive
+from ci import results, right
+from ci.commands import triage
+from ci.commands.campaign import positive
+from ci.commands.replay import load, read_input
 from ci.exits import Exit, Untrusted, UsageError
 from ci.output import real, shown
 from ci.progress import Line
-from ci.replay import load, read_input
 from ci.shrink import shrink
 from triage.bucket import Bucket
 from triage.minimise import Minimiser, NotReproduced

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from ci import identities, play
 from ci.command import main
+from ci.commands import play, play_identities
 from ci.exits import Exit
 from ci.process import ROOT
 from peers.liar.suites import SUITES
@@ -202,7 +202,7 @@ def test_identities_fit_each_other_and_are_written_once(files, capsys):
         root
     )
     clients = x509.load_pem_x509_certificate((files / "client-ca.pem").read_bytes())
-    for kind in identities.CLIENT_KINDS:
+    for kind in play_identities.CLIENT_KINDS:
         play._credential(str(files / f"client-{kind}.pem"), str(files / f"client-{kind}-key.pem"))
         leaf = x509.load_pem_x509_certificate((files / f"client-{kind}.pem").read_bytes())
         leaf.verify_directly_issued_by(clients)

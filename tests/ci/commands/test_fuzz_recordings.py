@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from ci import command, fuzz_recordings
+from ci import command
+from ci.commands import fuzz_recordings
 from ci.exits import Exit
 from ci.process import ROOT
 from harnesses import connection

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from ci import extras, hosted, mutation, output
-from ci.campaign import positive
+from ci.commands.campaign import positive
 from ci.exits import Exit, Interrupted, UsageError
 from ci.gate import changes, judges, lost, parts, verdict
 from ci.gate.stages import Gate

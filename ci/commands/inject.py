@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ci import findings, hosted, output, workers
-from ci.campaign import positive
+from ci.commands.campaign import positive
 from ci.exits import Exit, UsageError
 from ci.findings import Finding
 from ci.process import Job, Stop, run_all
