@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$SRC/residue"
 
-for target in harnesses/*_fuzzer.py; do
+for target in harnesses/targets/*_fuzzer.py; do
     compile_python_fuzzer "$target" \
         --paths "$PWD" --add-data "$PWD/harnesses/identity:harnesses/identity"
 done

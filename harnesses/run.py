@@ -2,8 +2,8 @@
 
     python -m harnesses.run NAME [libFuzzer arguments]
 
-`harnesses/NAME_fuzzer.py` are the same as files of their own, for who freezes each into a program
-(docs/hosted.md).
+`harnesses/targets/NAME_fuzzer.py` are the same as files of their own, for who freezes each into a
+program (docs/hosted.md).
 
 With RESIDUE_FINDINGS=DIR in the environment a finding does not end the process: it is saved in DIR
 once for each signature (`<digest>.json` and `<digest>.input`, each written aside and renamed, so

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from harnesses import HARNESSES, dictionary, outcomes, targets
+from harnesses import HARNESSES, dictionary, outcomes
 from harnesses.run import PLAIN, POOL, instrumented
+from harnesses.targets import __main__ as targets
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the image's command does that matters to the build: an executable in $OUT, called as the file
@@ -67,13 +68,15 @@ def environment(first: Path, **more: str) -> Mapping[str, str]:
 
 
 def test_there_is_a_target_for_every_harness_and_for_nothing_else() -> None:
-    files = {path.stem for path in (ROOT / "harnesses").glob("*_fuzzer.py")}
+    files = {path.stem for path in (ROOT / "harnesses" / "targets").glob("*_fuzzer.py")}
     assert files == {targets.target(name) for name in HARNESSES}
 
 
 @pytest.mark.parametrize("name", HARNESSES)
 def test_a_target_is_about_its_own_harness(name: str) -> None:
-    text = (ROOT / "harnesses" / f"{targets.target(name)}.py").read_text(encoding="utf-8")
+    text = (ROOT / "harnesses" / "targets" / f"{targets.target(name)}.py").read_text(
+        encoding="utf-8"
+    )
     others = "|".join(other for other in HARNESSES if other != name)
     assert not re.search(rf"\b({others})\b", text)
     assert text.index(f'run.instrument("{name}")') < text.index(f"from harnesses import {name}\n")

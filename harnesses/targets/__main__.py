@@ -2,7 +2,7 @@
 
     python -m harnesses.targets FOLDER
 
-A target is `harnesses/NAME_fuzzer.py`; the service looks for `NAME_fuzzer_seed_corpus.zip`,
+A target is `harnesses/targets/NAME_fuzzer.py`; the service looks for `NAME_fuzzer_seed_corpus.zip`,
 `NAME_fuzzer.dict` and `NAME_fuzzer.options` in the folder where it finds the target. They are made
 from what a campaign uses, and the same tree gives the same bytes.
 """
@@ -14,7 +14,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from . import HARNESSES, dictionary, outcomes, run
+from .. import HARNESSES, dictionary, outcomes, run
 
 #: The oldest time that a zip can say. What is stored is the input, not when it was checked out.
 TIME = (1980, 1, 1, 0, 0, 0)
