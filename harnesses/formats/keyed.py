@@ -29,7 +29,7 @@ from peers.liar.schedule import Schedule, digest
 from peers.liar.wire import message, u16, vec16
 
 from ..build_identity import CLIENT_ROOT, MIDDLE, client
-from ..talk import Talk
+from ..honest_client import Talk
 from .server import CLIENT_OPTIONAL, CLIENT_REQUIRED, NO_RESTING, Call, Script, Step
 
 VERSION = 1

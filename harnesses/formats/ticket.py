@@ -27,10 +27,10 @@ from peers.liar.hello import Hello
 from peers.liar.observer import Ticket
 
 from .. import fixtures
+from ..honest_client import Talk
 from ..models import ticket as rules
 from ..models.ticket import Fields, Offer
 from ..seeds.hello import AES_128, AES_256, chosen
-from ..talk import Talk
 from .server import CLIENT_OPTIONAL, CLIENT_REQUIRED, Call, Script, Step
 
 VERSION = 1

@@ -20,7 +20,7 @@ from peers.liar.wire import message
 from .. import fixtures
 from ..build_identity import CLIENT_ROOT, MIDDLE, client
 from ..formats.server import CLIENT_OPTIONAL, CLIENT_REQUIRED
-from ..talk import Talk
+from ..honest_client import Talk
 from .hello import AES_128, AES_256, Case, chosen
 
 SALT = bytes(range(32))

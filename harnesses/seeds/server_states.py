@@ -18,7 +18,7 @@ from peers.liar.wire import message
 
 from ..build_identity import client
 from ..formats.server import CLIENT_REQUIRED, EOF
-from ..talk import Talk
+from ..honest_client import Talk
 from .hello import FORMAT, P521, Case
 
 UNEXPECTED = "tls-unexpected-message"
