@@ -2,8 +2,8 @@
 
     python -m harnesses.injection SCENARIO ORACLE      whether an injection into it breaks that
 
-A scenario (`injection_scenarios`) is made anew, its call is broken at one place (`injector`), and
-the same questions are asked. Each is an oracle with a name, and each has a planted fault in
+A scenario (`injector.scenarios`) is made anew, its call is broken at one place (`injector.places`),
+and the same questions are asked. Each is an oracle with a name, and each has a planted fault in
 `mutants/catalogue/injection.toml` that trips it:
 
     escapes      the exception does not come out of the call
@@ -39,9 +39,9 @@ from typing import NamedTuple
 
 from engine import Engine, Event, Refused
 
-from .injection_scenarios import SCENARIOS, Nature, Scenario
-from .injection_stage import NEIGHBOUR, SLOT, SLOTS, STORY, Call, Peer, Stage, honest
-from .injector import KINDS, Injector, Kind
+from .injector.places import KINDS, Injector, Kind
+from .injector.scenarios import SCENARIOS, Nature, Scenario
+from .injector.stage import NEIGHBOUR, SLOT, SLOTS, STORY, Call, Peer, Stage, honest
 from .oracles import Broken
 from .whitebox import HeldMaps, areas_in_use, handshaking, keys_are_zero, settings, stray
 

@@ -16,7 +16,7 @@ from types import TracebackType
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMES = 3
-DRIVERS = frozenset({"run.py", "probe.py", "fuzz_recordings.py", "injector.py"})
+DRIVERS = frozenset({"run.py", "probe.py", "fuzz_recordings.py", "places.py"})
 ENGINE = "engine/"
 NUMBERS = re.compile("-?[0-9a-f]*[0-9][0-9a-f]*")
 

@@ -97,7 +97,7 @@ def _oracle(harness: str, oracle: str, file: str) -> str:
 
 def _injection(scenario: str, oracle: str) -> str:
     from harnesses import injection
-    from harnesses.injection_scenarios import SCENARIOS
+    from harnesses.injector.scenarios import SCENARIOS
 
     if scenario not in SCENARIOS:
         return ABSENT

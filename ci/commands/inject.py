@@ -32,8 +32,8 @@ from ci.process import Job, Stop, run_all
 from ci.progress import Progress, clock
 from ci.workers import TooLong
 from harnesses import injection
-from harnesses.injection_scenarios import SCENARIOS
-from harnesses.injector import KINDS
+from harnesses.injector.places import KINDS
+from harnesses.injector.scenarios import SCENARIOS
 from harnesses.oracles import Broken
 from harnesses.run import save
 from mutants import plants

@@ -17,9 +17,9 @@ import pytest
 
 from harnesses import injection
 from harnesses.injection import ORACLES, Injected, Violation
-from harnesses.injection_scenarios import SCENARIOS
-from harnesses.injection_stage import Call
-from harnesses.injector import KINDS, Injector
+from harnesses.injector.places import KINDS, Injector
+from harnesses.injector.scenarios import SCENARIOS
+from harnesses.injector.stage import Call
 from harnesses.oracles import Broken
 from harnesses.signature import signature
 from mutants import plants

@@ -7,8 +7,8 @@ import inspect
 import pytest
 
 from engine import Engine
-from harnesses.injection_scenarios import SCENARIOS, Nature
-from harnesses.injection_stage import FEW, SLOT
+from harnesses.injector.scenarios import SCENARIOS, Nature
+from harnesses.injector.stage import FEW, SLOT
 
 # What makes an engine is not called on one.
 MAKES = {"server"}

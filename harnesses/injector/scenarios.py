@@ -15,9 +15,9 @@ from peers.liar import hello as offers
 from peers.liar.identities import make
 from peers.liar.wire import message
 
-from . import fixtures
-from . import injection_states as at
-from .injection_stage import (
+from .. import fixtures
+from . import states as at
+from .stage import (
     ANSWER,
     FEW,
     LARGE_RECORD,

@@ -19,10 +19,10 @@ from peers.liar.observer import Ticket
 from peers.liar.record import Protection
 from peers.liar.schedule import Suite
 
-from . import fixtures
-from .build_identity import CLIENT_ROOT
-from .build_identity import client as client_identity
-from .whitebox import core_of, put_core
+from .. import fixtures
+from ..build_identity import CLIENT_ROOT
+from ..build_identity import client as client_identity
+from ..whitebox import core_of, put_core
 
 SLOT, NEIGHBOUR = 0, 1
 SLOTS = 4

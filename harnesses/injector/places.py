@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import cryptography
 
-from .oracles import ENGINE_FOLDER
+from ..oracles import ENGINE_FOLDER
 
 Hook = Callable[[FrameType, str, Any], Any]
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from peers.liar import Client, codes
 
-from .injection_stage import (
+from .stage import (
     ANSWER,
     FEW,
     LARGE_RECORD,
