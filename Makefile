@@ -1,6 +1,7 @@
 # make test      lint, types and tests
 # make campaign  fuzz every harness: SECONDS of wall time over JOBS processes
 # make nightly   the campaign and everything else that runs at night: MINUTES over JOBS processes
+# make docs      write the parts of docs/ that are made from the code and the recordings
 #
 # All make their own virtual environment from requirements.lock. Another interpreter gets
 # another environment: make PYTHON=python3.12 test
@@ -22,7 +23,7 @@ JOBS = 2
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test lint types unit campaign nightly environment lock clean
+.PHONY: test lint types unit campaign nightly docs environment lock clean
 
 test: lint types unit
 
@@ -41,6 +42,9 @@ campaign: $(STAMP)
 
 nightly: $(STAMP)
 	$(BIN)/python -m ci nightly --minutes $(MINUTES) --jobs $(JOBS)
+
+docs: $(STAMP)
+	@$(BIN)/python -m peers.recording_refusals --update
 
 environment: $(STAMP)
 

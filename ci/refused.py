@@ -16,12 +16,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ci import possible
+from ci.possible import HANDSHAKE, STATE_NAMES
 from engine import engine as calls
 from engine import receive
 from engine.client_authentication import ClientAuthentication
 from engine.layout import FAILED, STATE
-from engine.refusals import Refusal
+from engine.refusals import (
+    AT_ALERT,
+    AT_CCS,
+    AT_CERTIFICATE,
+    AT_EARLY,
+    AT_END,
+    AT_HEADER,
+    AT_HELLO,
+    AT_OTHER,
+    AT_PROTECTED,
+    AT_VERIFY,
+    START,
+    Refusal,
+)
 from engine.server import Server
 
 Cell = tuple[str, str, str]
@@ -30,16 +43,16 @@ Cell = tuple[str, str, str]
 # The functions that return a refusal or None, and the message that one names when nothing inside it
 # did. `_on_record` is left with what is in no message: a change_cipher_spec.
 WRAPPED = (
-    ("_judge", possible.HEADER),
-    ("_on_record", possible.CCS),
-    ("_on_protected", possible.PROTECTED),
-    ("on_opened", possible.PROTECTED),
-    ("_skip", possible.EARLY),
-    ("_on_alert", possible.ALERT),
+    ("_judge", AT_HEADER),
+    ("_on_record", AT_CCS),
+    ("_on_protected", AT_PROTECTED),
+    ("on_opened", AT_PROTECTED),
+    ("_skip", AT_EARLY),
+    ("_on_alert", AT_ALERT),
     ("_on_handshake", ""),
 )
 TAGS = frozenset(refusal.tag for refusal in Refusal)
-HANDLERS = (("on_certificate", possible.CERTIFICATE), ("on_certificate_verify", possible.VERIFY))
+HANDLERS = (("on_certificate", AT_CERTIFICATE), ("on_certificate_verify", AT_VERIFY))
 
 
 class Watch:
@@ -81,17 +94,17 @@ class Watch:
     @staticmethod
     def parsed(outcome: str) -> set[Cell]:
         """The cell of an outcome that is a refusal of the ClientHello's parser."""
-        return {(possible.START, possible.HELLO, outcome)} if outcome in TAGS else set()
+        return {(START, AT_HELLO, outcome)} if outcome in TAGS else set()
 
     def _note(self, state: int, message: str, refusal: Refusal) -> None:
-        if state in possible.STATES:
-            self.cells.add((possible.STATES[state], message, refusal.tag))
+        if state in STATE_NAMES:
+            self.cells.add((STATE_NAMES[state], message, refusal.tag))
 
     def _returning(self, message: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*arguments: Any) -> Any:
             refusal = function(*arguments)
             if refusal is not None and not self._message:
-                self._message = message or possible.HANDSHAKE.get(self._kind, possible.OTHER)
+                self._message = message or HANDSHAKE.get(self._kind, AT_OTHER)
             return refusal
 
         return wrapper
@@ -112,7 +125,7 @@ class Watch:
             if area.words[STATE] != FAILED:
                 ended = refusal is Refusal.PEER_CLOSED
                 # Without a message it is a protected record that the short way opened in vain.
-                message = possible.END if ended else self._message or possible.PROTECTED
+                message = AT_END if ended else self._message or AT_PROTECTED
                 self._note(area.words[STATE], message, refusal)
             self._message = ""
             function(area, refusal)
@@ -132,6 +145,6 @@ class Watch:
             state = engine._words_of(slot)[STATE]
             function(engine, slot)
             if engine._words_of(slot)[STATE] == FAILED:
-                self._note(state, possible.END, Refusal.PEER_CLOSED)
+                self._note(state, AT_END, Refusal.PEER_CLOSED)
 
         return wrapper

@@ -15,25 +15,10 @@ from engine.refusals import Refusal
 from . import fixtures
 from .oracles import Broken, check_alert, looked
 
-# The refusals that only a configuration or start call raises: no connection ends with one.
+# What no connection of a harness may end with: what a configuration or start call raises, and a
+# fault of the engine's own.
 NEVER_ON_A_CONNECTION = frozenset(
-    {
-        Refusal.ROLE,
-        Refusal.POOL,
-        Refusal.NO_ENTROPY,
-        Refusal.SERVER_CHAIN,
-        Refusal.SERVER_NAMES,
-        Refusal.SERVER_ALPN_LIST,
-        Refusal.SERVER_KEY_TYPE,
-        Refusal.SERVER_KEY_FORMAT,
-        Refusal.SERVER_KEY_MISMATCH,
-        Refusal.SERVER_CERT_EXPIRED,
-        Refusal.SERVER_IDENTITIES_FULL,
-        Refusal.SERVER_TICKET_CONFIG,
-        Refusal.SERVER_TICKET_KEY,
-        Refusal.SERVER_CLIENT_STORE,
-        Refusal.INTERNAL_ERROR,
-    }
+    {Refusal.INTERNAL_ERROR, *(refusal for refusal in Refusal if refusal.of_a_call)}
 )
 
 _out = bytearray(65_536)

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-# RFC 8446 appendix A.2 names them so; a retry leads back to its START.
-STATES = ("START", "START, retried", "WAIT_CERT", "WAIT_CV", "WAIT_FINISHED", "CONNECTED")
-
 
 class Bound(Enum):
     """What ends a repetition, as the page says it."""
@@ -31,8 +28,8 @@ class Bound(Enum):
 
 _NO, _RUN, _SUM, _MESSAGE, _ROOM = Bound
 
-# The kind of record, and its bound in each of STATES. Before there are keys, a protected record is
-# one that nobody can open.
+# The kind of record, and its bound in each of `engine.refusals.STATES`. Before there are keys, a
+# protected record is one that nobody can open.
 TABLE: dict[str, tuple[Bound, ...]] = {
     "a handshake record in the clear, empty": (_NO,) * 6,
     "a handshake record in the clear, of a byte": (_MESSAGE, _MESSAGE, _NO, _NO, _NO, _NO),

@@ -1,10 +1,11 @@
 """Which recording reaches which refusal and which verdict on a ticket: the page docs/refusals.md.
 
     python -m peers.recording_refusals              the counts, and what nothing reaches
-    python -m peers.recording_refusals --update     writes the page as well
+    python -m peers.recording_refusals --update     writes the pages as well
 
-The tags and alerts are the engine's; when each is given is told here; where it is reached is read
-from the recordings. Exit codes: 0 all is reached and the page is right, 1 otherwise.
+Tags, alerts and when each is given are the engine's table; where it is reached is read from the
+recordings. The contract's own table (docs/contract.md, 1.2) is made of the same rows. Exit codes:
+0 all is reached and the pages are right, 1 otherwise.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from typing import NamedTuple
 
 from engine import tickets
 from engine.codepoints import ALERT_NAMES
-from engine.refusals import Refusal
-from peers.bounds import ARGUMENT, STATES, Bound
+from engine.refusals import STATES, Refusal
+from peers.bounds import ARGUMENT, Bound
 from peers.bounds import TABLE as BOUNDS
 from peers.recording_format import ROOT, Call, Eof, Exchange, Recording, all_names, load
 
-PAGE = ROOT.parent / "docs" / "refusals.md"
+DOCS = ROOT.parent / "docs"
+PAGE = "refusals.md"
+CONTRACT = "contract.md"
 SUITES = ("handshake", "tickets", "clients")
 #: So many recordings are named in a row of the table; the folders hold the others.
 NAMED = 3
@@ -54,60 +57,6 @@ ARGUED = (
         "there is no client role yet, so no call belongs to another role",
     ),
 )
-
-#: When each is given. What is not here is told by the engine's own sentence.
-WHEN = {
-    "tls-unexpected-message": "a message or record type that the state does not allow; a "
-    "ClientHello, Finished or KeyUpdate that does not end its record; bytes left behind a message "
-    "that changes keys; a change_cipher_spec in a wrong place or of another value; an empty "
-    "handshake or alert record; a protected record of zeros alone; interleaved fragments",
-    "tls-record-overflow": "a plaintext record over 2^14 bytes, a protected one over 2^14 + 256, "
-    "an inner plaintext over 2^14 + 1",
-    "tls-bad-record-mac": "a protected record that does not open, or of under 16 bytes",
-    "tls-decode-error": "a message other than a ClientHello that does not parse, a Finished or "
-    "KeyUpdate of the wrong length; an alert that is not two bytes",
-    "tls-protocol-version": "a record header whose version's major byte is not 3",
-    "tls-key-share": "a share of the right length that is no valid point, or an all-zero X25519 "
-    "result",
-    "tls-unsupported-extension": "an extension in a CertificateEntry that nobody asked for",
-    "tls-bad-certificate-verify": "the client's signature is wrong",
-    "tls-too-many-messages": "33 in a row of KeyUpdates, empty application records, skipped ones "
-    "too, user_canceled and dropped change_cipher_spec together; the last sequence number",
-    "tls-alert": "the peer's alert, all but close_notify and user_canceled; close_notify before "
-    "the handshake is complete too",
-    "tls-peer-closed": "the transport ended without close_notify",
-    "tls-server-version": "no 0x0304 in supported_versions, no extensions at all, or "
-    "legacy_version 0x0300",
-    "tls-server-suite": "no cipher suite in common",
-    "tls-server-group": "no group in common",
-    "tls-server-sigalg": "the client does not take the server's signature scheme",
-    "tls-server-alpn": "both have a list of protocols and nothing in common",
-    "tls-server-client-hello-format": "a ClientHello that does not parse, an empty list or name "
-    "where one is due included",
-    "tls-server-client-hello-length": "a ClientHello of more than 16,384 bytes",
-    "tls-server-extension-repeat": "an extension type twice",
-    "tls-server-missing-extension": "supported_groups, key_share, signature_algorithms or "
-    "psk_key_exchange_modes absent where it is required",
-    "tls-server-illegal-parameter": "compression other than null; pre_shared_key not last; not "
-    "as many binders as identities; two shares of one of our groups; a share outside "
-    "supported_groups or of the wrong length; two host names; a certificate request context; a "
-    "KeyUpdate value other than 0 and 1",
-    "tls-server-retry-share": "a second ClientHello whose session id differs, that dropped the "
-    "suite, whose key_share is not exactly one of the group asked for, or that offers early data",
-    "tls-server-early-data-size": "more than 16,384 bytes of early data skipped",
-    "tls-server-finished": "the client's Finished does not verify",
-    "tls-server-sign-check": "the server's own signature did not verify, so it was not sent",
-    "tls-server-binder": "a binder of another value or length on a ticket that every rule accepts",
-    "tls-server-client-cert-required": "no certificate where one is required",
-    "tls-server-client-sigalg": "a scheme that the request did not list, or that is not the key's",
-    "tls-server-client-store-replaced": "the store changed between the chain and the Finished",
-    "x509-unsupported-algorithm": "a P-521 or RSASSA-PSS-OID key, or a signature with SHA-1",
-    "x509-key-usage": "key usage or extended key usage does not allow it",
-    "x509-key-size": "RSA outside 2048 to 4096 bits",
-    "tls-role": "a call of the other role",
-    "tls-pool": "no area is free when a connection is to start",
-    "tls-no-entropy": "the engine was not seeded",
-}
 
 #: The verdicts on a ticket, in the order in which the rules are judged, and what each means.
 VERDICTS = {
@@ -198,23 +147,29 @@ def _argued(tag: str) -> str:
 
 
 def _row(refusal: Refusal, coverage: Coverage, wire: bool) -> str:
-    when = WHEN.get(refusal.tag) or refusal.sentence[0].lower() + refusal.sentence[1:-1]
     names = coverage.tags.get(refusal.tag)
     where = _where(names) if names else _argued(refusal.tag)
     if not wire:
-        return f"| `{refusal.tag}` | {when} | {where} |"
-    alert = "-" if refusal.alert is None else f"{ALERT_NAMES[refusal.alert]} {refusal.alert}"
-    return f"| `{refusal.tag}` | {alert} | {when} | {where} |"
+        return f"| `{refusal.tag}` | {refusal.when} | {where} |"
+    return f"| `{refusal.tag}` | {_alert(refusal)} | {refusal.when} | {where} |"
 
 
-#: From this one on the refusals are those of configuration and start calls.
-FIRST_OF_CALLS = Refusal.ROLE
+def _alert(refusal: Refusal) -> str:
+    if refusal.of_a_call:
+        return "raised"
+    return "-" if refusal.alert is None else f"{ALERT_NAMES[refusal.alert]} {refusal.alert}"
+
+
+def contract(text: str) -> str:
+    """docs/contract.md with its table of refusals made anew."""
+    head = "| tag | alert | when |\n| --- | --- | --- |\n"
+    before, found, rest = text.partition(head)
+    rows = "".join(f"| `{r.tag}` | {_alert(r)} | {r.when} |\n" for r in Refusal)
+    return f"{before}{found}{rows}\n{rest.partition(chr(10) * 2)[2]}"
 
 
 def page(coverage: Coverage, recordings: int) -> str:
     """The whole of docs/refusals.md."""
-    table = list(Refusal)
-    calls = table.index(FIRST_OF_CALLS)
     lines = [
         "# Refusals",
         "",
@@ -235,7 +190,7 @@ def page(coverage: Coverage, recordings: int) -> str:
         "",
         "| tag | alert | when | reached in |",
         "| --- | --- | --- | --- |",
-        *(_row(r, coverage, True) for r in table[:calls]),
+        *(_row(r, coverage, True) for r in Refusal if not r.of_a_call),
         "",
         "## From a call of the program's",
         "",
@@ -243,7 +198,7 @@ def page(coverage: Coverage, recordings: int) -> str:
         "",
         "| tag | when | reached in |",
         "| --- | --- | --- |",
-        *(_row(r, coverage, False) for r in table[calls:]),
+        *(_row(r, coverage, False) for r in Refusal if r.of_a_call),
         "",
         "## Verdicts on a ticket",
         "",
@@ -283,6 +238,12 @@ def _progress() -> list[str]:
     ]
 
 
+def pages(coverage: Coverage, recordings: int, docs: Path = DOCS) -> dict[str, str]:
+    """Each page by its name, as it must be."""
+    text = (docs / CONTRACT).read_text(encoding="utf-8")
+    return {PAGE: page(coverage, recordings), CONTRACT: contract(text)}
+
+
 def table(coverage: Coverage) -> str:
     """The counts by suite, as a person reads them in a terminal."""
     rows: list[tuple[str, ...]] = [("", *SUITES)]
@@ -298,28 +259,32 @@ def table(coverage: Coverage) -> str:
     )
 
 
-def main(argv: list[str] | None = None, path: Path = PAGE) -> int:
+def main(argv: list[str] | None = None, docs: Path = DOCS) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m peers.recording_refusals",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--update", action="store_true", help="write the page")
+    parser.add_argument("--update", action="store_true", help="write the pages")
     args = parser.parse_args(argv)
     recordings = [load(name) for name in all_names()]
     coverage = measure(recordings)
     print(table(coverage))
-    made = page(coverage, len(recordings))
     missing = coverage.unreached()
     for one in missing:
         print(f"not reached: {one}")
-    stale = not path.is_file() or path.read_text(encoding="utf-8") != made
-    if stale and args.update:
-        path.write_text(made, encoding="utf-8")
-        print(f"{path.name}: written")
-    elif stale:
-        print(f"{path.name} is stale: python -m peers.recording_refusals --update")
-    return 1 if missing or (stale and not args.update) else 0
+    stale = False
+    for name, made in pages(coverage, len(recordings), docs).items():
+        path = docs / name
+        if path.is_file() and path.read_text(encoding="utf-8") == made:
+            continue
+        if args.update:
+            path.write_text(made, encoding="utf-8")
+            print(f"{name}: written")
+        else:
+            stale = True
+            print(f"{name} is stale: make docs")
+    return 1 if missing or stale else 0
 
 
 if __name__ == "__main__":

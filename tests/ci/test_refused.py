@@ -5,47 +5,62 @@ import subprocess
 import sys
 
 from ci import possible
+from ci.possible import HANDSHAKE, STATE_NAMES
 from ci.process import ROOT
-from engine.layout import WAIT_FINISHED
 from engine.receive import _OUTER
-from engine.refusals import Refusal
+from engine.refusals import (
+    AT_ALERT,
+    AT_CCS,
+    AT_CERTIFICATE,
+    AT_END,
+    AT_FINISHED,
+    AT_HEADER,
+    AT_HELLO,
+    AT_OTHER,
+    AT_PROTECTED,
+    AT_UPDATE,
+    CERT,
+    FIN,
+    MESSAGES,
+    START,
+    STATES,
+    Refusal,
+)
 from engine.server import Server
-from harnesses.connection import NEVER_ON_A_CONNECTION
 
 CELLS = list(possible.cells())
 
 
 def test_every_refusal_of_a_connection_is_possible_or_has_a_reason_why_not():
-    told = {tag for _, _, tag in CELLS} | {refusal.tag for refusal in possible.UNREACHABLE}
-    assert told == {r.tag for r in Refusal if r not in NEVER_ON_A_CONNECTION} | {
-        Refusal.INTERNAL_ERROR.tag
-    }
+    told = {tag for _, _, tag in CELLS}
+    assert told | set(possible.unreachable()) == {r.tag for r in Refusal if not r.of_a_call}
+    assert not told & set(possible.unreachable())
     assert len(CELLS) == len(set(CELLS))
+    assert {state for state, _, _ in CELLS} == set(STATES)
+    assert {message for _, message, _ in CELLS} == set(MESSAGES)
 
 
 def test_the_messages_of_each_state_are_those_of_the_engine():
     server = Server(hardware_aes=True, deterministic=True, check_signature=False)
-    rules = {(s, possible.HANDSHAKE[kind]): rule for (s, kind), rule in server._rules.items()}
-    rules[WAIT_FINISHED, possible.FINISHED] = next(iter(server._finished.values()))
-    handled = {(possible.STATES[state], message) for state, message in rules}
-    assert handled == {(s, m) for m, states in possible.HANDLED.items() for s in states}
-    for (state, message), rule in rules.items():
-        name = possible.STATES[state]
-        # The two refusals that the table of rules itself names.
-        assert (name, message, rule.refusal.tag) in CELLS
-        behind = (name, message, Refusal.UNEXPECTED_MESSAGE.tag)
-        assert (behind in CELLS) == rule.ends_record
-    for message in possible.HANDLED:
-        for name in possible.ALL:
-            behind = (name, message, Refusal.UNEXPECTED_MESSAGE.tag)
-            assert behind in CELLS or (name, message) in handled
+    rules = {(STATE_NAMES[s], HANDSHAKE[kind]): rule for (s, kind), rule in server._rules.items()}
+    rules[FIN, AT_FINISHED] = next(iter(server._finished.values()))
+    for message in (*HANDSHAKE.values(), AT_OTHER):
+        for state in STATES:
+            tags = {tag for s, m, tag in CELLS if (s, m) == (state, message)}
+            rule = rules.get((state, message))
+            if rule is None:
+                assert tags == {Refusal.UNEXPECTED_MESSAGE}
+            else:
+                # The two refusals that the engine's own table of rules names.
+                assert rule.refusal in tags
+                assert (Refusal.UNEXPECTED_MESSAGE in tags) == rule.ends_record
 
 
 def test_the_records_of_each_state_are_those_of_the_engine():
-    for state, name in possible.STATES.items():
+    for state, name in STATE_NAMES.items():
         messages = {message for s, message, _ in CELLS if s == name}
-        assert (possible.CCS in messages) == (20 in _OUTER[state])
-        assert (possible.PROTECTED in messages) == (23 in _OUTER[state])
+        assert (AT_CCS in messages) == (20 in _OUTER[state])
+        assert (AT_PROTECTED in messages) == (23 in _OUTER[state])
 
 
 RUN = """
@@ -87,16 +102,16 @@ def test_committed_inputs_reach_all_that_is_possible_and_the_watch_disturbs_no_o
     assert sorted(set(CELLS) - everything) == []
     # One of each way in which a refusal is seen: the parser's answer, a handler called alone, a
     # record's header, a message of the handshake, an alert, a record that does not open.
-    assert (possible.START, possible.HELLO, "tls-server-client-hello-format") in reached["hello"]
-    assert any(cell[:2] == (possible.CERT, possible.CERTIFICATE) for cell in reached["clientauth"])
+    assert (START, AT_HELLO, "tls-server-client-hello-format") in reached["hello"]
+    assert any(cell[:2] == (CERT, AT_CERTIFICATE) for cell in reached["clientauth"])
     seen = {(message, tag) for cells in reached.values() for _, message, tag in cells}
     for message, tag in (
-        (possible.HEADER, "tls-unexpected-message"),
-        (possible.FINISHED, "tls-unexpected-message"),
-        (possible.UPDATE, "tls-unexpected-message"),
-        (possible.ALERT, "tls-alert"),
-        (possible.PROTECTED, "tls-bad-record-mac"),
-        (possible.END, "tls-peer-closed"),
+        (AT_HEADER, "tls-unexpected-message"),
+        (AT_FINISHED, "tls-unexpected-message"),
+        (AT_UPDATE, "tls-unexpected-message"),
+        (AT_ALERT, "tls-alert"),
+        (AT_PROTECTED, "tls-bad-record-mac"),
+        (AT_END, "tls-peer-closed"),
     ):
         assert (message, tag) in seen, (message, tag)
 
@@ -113,7 +128,7 @@ def row(state, message, refusal, inputs, committed, witness):
 
 
 def test_coverage_adds_harnesses_up_and_keeps_the_empty_cells():
-    alert = (possible.START, possible.ALERT, "tls-alert")
+    alert = (START, AT_ALERT, "tls-alert")
     total = possible.coverage(
         [
             [row(*alert, 2, 1, "server/a")],

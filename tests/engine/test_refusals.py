@@ -4,84 +4,37 @@ from __future__ import annotations
 
 import pytest
 
-from engine.codepoints import ALERT_NAMES
-from engine.refusals import BY_CODE, Refusal, Refused
-
-ON_THE_WIRE = {
-    "unexpected_message": [
-        "tls-unexpected-message",
-        "tls-too-many-messages",
-        "tls-server-early-data-size",
-    ],
-    "record_overflow": ["tls-record-overflow"],
-    "bad_record_mac": ["tls-bad-record-mac"],
-    "decode_error": [
-        "tls-decode-error",
-        "tls-server-client-hello-format",
-        "tls-server-client-hello-length",
-    ],
-    "protocol_version": ["tls-protocol-version", "tls-server-version"],
-    "illegal_parameter": [
-        "tls-key-share",
-        "tls-server-extension-repeat",
-        "tls-server-illegal-parameter",
-        "tls-server-retry-share",
-        "tls-server-client-sigalg",
-    ],
-    "unsupported_extension": ["tls-unsupported-extension"],
-    "decrypt_error": ["tls-bad-certificate-verify", "tls-server-finished", "tls-server-binder"],
-    "handshake_failure": ["tls-server-suite", "tls-server-group", "tls-server-sigalg"],
-    "no_application_protocol": ["tls-server-alpn"],
-    "missing_extension": ["tls-server-missing-extension"],
-    "internal_error": ["tls-server-sign-check", "tls-internal-error"],
-    "certificate_required": ["tls-server-client-cert-required"],
-    "certificate_unknown": ["tls-server-client-store-replaced"],
-    "unknown_ca": ["x509-unknown-issuer"],
-    "certificate_expired": ["x509-expired", "x509-not-yet-valid"],
-    "unsupported_certificate": [
-        "x509-unsupported-algorithm",
-        "x509-key-usage",
-        "x509-key-size",
-        "x509-critical-extension",
-    ],
-    "bad_certificate": [
-        "x509-bad-signature",
-        "x509-not-ca",
-        "x509-name-constraint",
-        "x509-path-too-long",
-        "x509-chain-too-large",
-        "x509-decode",
-    ],
-}
-
-SILENT = [
-    "tls-alert",
-    "tls-peer-closed",
-    "tls-role",
-    "tls-pool",
-    "tls-no-entropy",
-    "tls-server-chain",
-    "tls-server-names",
-    "tls-server-alpn-list",
-    "tls-server-key-type",
-    "tls-server-key-format",
-    "tls-server-key-mismatch",
-    "tls-server-cert-expired",
-    "tls-server-identities-full",
-    "tls-server-ticket-config",
-    "tls-server-ticket-key",
-    "tls-server-client-store",
-]
+from engine.codepoints import ALERT_INTERNAL_ERROR
+from engine.refusals import BY_CODE, MESSAGES, STATES, Refusal, Refused
+from peers.liar.ends import ALERTS
 
 
 def test_every_tag_has_the_alert_that_the_rfc_names() -> None:
-    expected = {tag: name for name, tags in ON_THE_WIRE.items() for tag in tags}
-    found = {r.tag: ALERT_NAMES[r.alert] for r in Refusal if r.alert is not None}
-    assert found == expected
+    """The lying client's table is a second reading of it."""
+    found = {r.tag: r.alert for r in Refusal if not r.of_a_call}
+    assert found == {**ALERTS, "tls-internal-error": ALERT_INTERNAL_ERROR}
 
 
-def test_what_nobody_is_told_has_no_alert() -> None:
-    assert sorted(r.tag for r in Refusal if r.alert is None) == sorted(SILENT)
+def test_what_a_call_raises_is_never_on_the_wire() -> None:
+    for refusal in Refusal:
+        if refusal.of_a_call:
+            assert refusal.alert is None and not refusal.where
+            assert refusal.tag.startswith("tls-")
+
+
+def test_a_peer_earns_a_refusal_at_messages_and_in_states_that_there_are() -> None:
+    for refusal in Refusal:
+        assert set(refusal.where) <= set(MESSAGES)
+        for states in refusal.where.values():
+            assert states and set(states) <= set(STATES)
+
+
+def test_when_a_refusal_is_given_is_told_in_words() -> None:
+    for refusal in Refusal:
+        assert refusal.when and not refusal.when.startswith(("A ", "The ", "No "))
+        assert not refusal.when.endswith(".") and "|" not in refusal.when
+    assert Refusal.X509_EXPIRED.when == "a certificate of the path has expired"
+    assert Refusal.POOL.when == "no area is free when a connection is to start"
 
 
 def test_a_refusal_is_its_tag() -> None:

@@ -15,7 +15,8 @@ from engine import Engine
 from engine.layout import MAX_BODY
 from engine.receive import MAX_SKIPPED
 from engine.records import MAX_RUN
-from peers.bounds import STATES, TABLE, Bound
+from engine.refusals import STATES
+from peers.bounds import TABLE, Bound
 from peers.liar import Client, codes
 from peers.liar.identities import NOW_MS
 from peers.liar.record import record

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.refusals import Refusal
 from peers.liar import ends
 from peers.liar.conversation import Conversation, play
 from peers.liar.suites import SUITES
 from peers.memory import EngineServer
+from peers.recording_refusals import ARGUED
 
 ALL = [c for suite in SUITES.values() for c in suite.conversations]
 FLOORS = {"handshake": 110, "tickets": 80, "clients": 81}
@@ -53,28 +55,16 @@ def test_no_two_have_the_same_rule_and_end() -> None:
     assert [rule for rule, count in seen.items() if count > 1] == []
 
 
-#: Refusals that no conversation can reach, and why.
-ARGUED = {
-    "tls-server-sign-check": "needs a signer that faults; a test plants one",
-}
 VERDICTS = (
     "off", "no-psk-dhe-ke", "unknown", "tampered", "format", "auth", "expired", "age", "name",
     "identity", "suite", "alpn", "none", "resumed",
 )  # fmt: skip
-CONFIGURATION = (
-    "tls-pool", "tls-no-entropy", "tls-server-chain", "tls-server-names", "tls-server-alpn-list",
-    "tls-server-key-type", "tls-server-key-format", "tls-server-key-mismatch",
-    "tls-server-cert-expired", "tls-server-identities-full", "tls-server-ticket-config",
-    "tls-server-ticket-key", "tls-server-client-store",
-)  # fmt: skip
-
 
 def test_every_tag_and_verdict_is_reached() -> None:
     tags = {c.end.tag for c in ALL}
     for c in ALL:
         tags.update(dict(c.end.facts).get("answers", ()))  # type: ignore[arg-type]
-    wanted = {*ends.ALERTS, *CONFIGURATION}
-    assert wanted - tags == set(ARGUED)
+    assert {refusal.tag for refusal in Refusal} - tags == {argued.tag for argued in ARGUED}
     assert set(VERDICTS) - {c.end.verdict for c in ALL} == set()
 
 

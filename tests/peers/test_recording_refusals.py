@@ -11,7 +11,16 @@ from engine import tickets
 from engine.refusals import Refusal
 from peers import recording_refusals
 from peers.recording_format import all_names, load
-from peers.recording_refusals import ARGUED, PAGE, VERDICTS, WHEN, Coverage, measure, page
+from peers.recording_refusals import (
+    ARGUED,
+    CONTRACT,
+    DOCS,
+    PAGE,
+    VERDICTS,
+    Coverage,
+    measure,
+    pages,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,21 +34,21 @@ def test_every_tag_and_verdict_is_reached_or_argued(coverage: Coverage) -> None:
     assert coverage.unreached() == []
 
 
-def test_the_page_is_the_recordings_own(coverage: Coverage) -> None:
-    made = page(coverage, len(all_names()))
-    assert PAGE.read_text(encoding="utf-8") == made, (
-        "stale: python -m peers.recording_refusals --update"
-    )
+def test_the_pages_are_what_the_table_and_the_recordings_say(coverage: Coverage) -> None:
+    for name, made in pages(coverage, len(all_names())).items():
+        assert (DOCS / name).read_text(encoding="utf-8") == made, f"{name} is stale: make docs"
 
 
-def test_the_page_has_a_row_for_each(coverage: Coverage) -> None:
-    text = PAGE.read_text(encoding="utf-8")
+def test_the_pages_have_a_row_for_each() -> None:
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
     for word in (*(r.tag for r in Refusal), *tickets.VERDICT_NAMES):
         assert text.count(f"\n| `{word}` |") == 1, word
+    text = (DOCS / CONTRACT).read_text(encoding="utf-8")
+    for refusal in Refusal:
+        assert text.count(f"\n| `{refusal.tag}` |") == 1, refusal
 
 
 def test_what_is_told_of_is_there() -> None:
-    assert set(WHEN) <= {r.tag for r in Refusal}
     assert set(VERDICTS) == set(tickets.VERDICT_NAMES)
 
 
@@ -70,12 +79,14 @@ def test_an_argument_that_is_stale_is_seen(
     assert coverage.unreached() == ["argued, but reached: tls-pool"]
 
 
-def test_the_command_writes_the_page_once(
+def test_the_command_writes_the_pages_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    copy = tmp_path / "refusals.md"
-    assert recording_refusals.main([], copy) == 1
-    assert "is stale" in capsys.readouterr().out and not copy.exists()
-    assert recording_refusals.main(["--update"], copy) == 0
-    assert copy.read_bytes() == PAGE.read_bytes()
-    assert recording_refusals.main([], copy) == 0
+    table = (DOCS / CONTRACT).read_text(encoding="utf-8")
+    (tmp_path / CONTRACT).write_text(table.replace("unknown_ca 48", "-"), encoding="utf-8")
+    assert recording_refusals.main([], tmp_path) == 1
+    assert capsys.readouterr().out.count("is stale") == 2 and not (tmp_path / PAGE).exists()
+    assert recording_refusals.main(["--update"], tmp_path) == 0
+    for name in (PAGE, CONTRACT):
+        assert (tmp_path / name).read_bytes() == (DOCS / name).read_bytes()
+    assert recording_refusals.main([], tmp_path) == 0
