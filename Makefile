@@ -44,7 +44,7 @@ nightly: $(STAMP)
 	$(BIN)/python -m ci nightly --minutes $(MINUTES) --jobs $(JOBS)
 
 docs: $(STAMP)
-	@$(BIN)/python -m peers.recording_refusals --update
+	@$(BIN)/python -m peers.recorder.refusals --update
 
 environment: $(STAMP)
 

@@ -35,7 +35,7 @@ from engine.refusals import (
     STATES,
     Refusal,
 )
-from peers.recording_refusals import ARGUED
+from peers.recorder.refusals import ARGUED
 
 # What the engine numbers, by its name in the table.
 STATE_NAMES: Final = {

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from zlib import crc32
 
 from engine import END, Engine, Event, Refused
-from peers.recording_format import (
+from peers.recorder.format import (
     Block,
     Call,
     Eof,
@@ -30,7 +30,7 @@ from peers.recording_format import (
     parse,
     render,
 )
-from peers.recording_program import SLOTS, Pieces, single, whole
+from peers.recorder.program import SLOTS, Pieces, single, whole
 
 from .connection import Connection
 from .oracles import Broken, one_in
@@ -43,7 +43,7 @@ MOST = 70_000
 
 
 class Player:
-    """The server's program under the oracles. It does as `peers.recording_program.Program` does."""
+    """The server's program under the oracles. It does as `peers.recorder.program.Program` does."""
 
     def __init__(self, recording: Recording, pieces: Pieces) -> None:
         self.pieces = pieces

@@ -40,7 +40,7 @@ def pytest_runtest_call() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-REPLAYED = re.compile(r"tests/peers/test_recordings\.py::(\w+)\[(\w+)/")
+REPLAYED = re.compile(r"tests/peers/recorder/test_record\.py::(\w+)\[(\w+)/")
 WAYS = {
     "test_it_is_replayed_byte_for_byte": "byte for byte",
     "test_an_honest_one_is_the_same_one_byte_at_a_time": "one byte at a time",

@@ -31,8 +31,8 @@ from ci.progress import Progress, clock
 from ci.workers import TooLong
 from harnesses import recordings as recorded
 from harnesses.run import save
-from peers import recording_format, recording_program
-from peers.recording_format import Recording
+from peers.recorder import program
+from peers.recorder.format import Recording, all_names, load
 
 NAME = "recordings"
 CAMPAIGN = 20_000
@@ -73,8 +73,8 @@ class Tally:
 @cache
 def lines() -> tuple[recorded.Line, ...]:
     """Every line of every honest recording, in a fixed order."""
-    names = recording_format.all_names()
-    return tuple(recorded.lines_of(recording_format.load(name) for name in names))
+    names = all_names()
+    return tuple(recorded.lines_of(load(name) for name in names))
 
 
 def make(seed: int, number: int) -> tuple[bytes, Recording]:
@@ -104,12 +104,12 @@ def work(batch: Batch) -> Tally:
 
 def check() -> None:
     """The recordings must be the engine's own words before a line of theirs is changed."""
-    names = recording_format.all_names()[::CHECKED]
+    names = all_names()[::CHECKED]
     if not names:
-        raise Untrusted("there are no recordings: python -m peers.recording --update")
+        raise Untrusted("there are no recordings: python -m peers.recorder.record --update")
     for name in names:
-        if recording_program.replay(recording_format.load(name)):
-            raise Untrusted(f"{name} is not as recorded: python -m peers.recording")
+        if program.replay(load(name)):
+            raise Untrusted(f"{name} is not as recorded: python -m peers.recorder.record")
 
 
 @dataclass

@@ -14,7 +14,7 @@ from peers.liar import ends
 from peers.liar.conversation import Conversation, play
 from peers.liar.suites import SUITES
 from peers.memory import EngineServer
-from peers.recording_refusals import ARGUED
+from peers.recorder.refusals import ARGUED
 
 ALL = [c for suite in SUITES.values() for c in suite.conversations]
 FLOORS = {"handshake": 110, "tickets": 80, "clients": 81}

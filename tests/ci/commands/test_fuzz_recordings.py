@@ -16,7 +16,7 @@ from ci.process import ROOT
 from harnesses import connection
 from harnesses import recordings as recorded
 from harnesses.oracles import Broken
-from peers import recording_format
+from peers.recorder.format import all_names, load
 
 SAMPLE = "handshake/aes_128_gcm_sha256-x25519"
 
@@ -45,9 +45,9 @@ def test_every_line_is_an_honest_client_s():
     assert all(line.recording.honest and line.data for line in fuzz_recordings.lines())
 
 
-@pytest.mark.parametrize("name", recording_format.all_names()[::40])
+@pytest.mark.parametrize("name", all_names()[::40])
 def test_a_recording_as_it_is_breaks_no_oracle_in_any_pieces(name):
-    recorded.play(recording_format.load(name), b"", thorough=True)
+    recorded.play(load(name), b"", thorough=True)
 
 
 def test_what_came_before_the_mutated_line_is_left_as_it_was():
@@ -114,7 +114,7 @@ def test_an_input_without_an_end_is_a_finding(tmp_path, monkeypatch):
 
 
 def test_recordings_that_are_stale_make_a_run_worthless(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(fuzz_recordings.recording_program, "replay", lambda recording: ["wrong"])
+    monkeypatch.setattr(fuzz_recordings.program, "replay", lambda recording: ["wrong"])
     assert fuzz("--count", "10", out=tmp_path) == Exit.UNTRUSTED
     assert "is not as recorded" in capsys.readouterr().err
 

@@ -16,8 +16,8 @@ from peers.liar.client import Client
 from peers.liar.codes import RECORD_NAMES
 from peers.liar.record import Protection
 from peers.liar.schedule import SUITES, Suite, expand_label
-from peers.recording_format import Block
-from peers.recording_messages import describe, describe_alert, text
+from peers.recorder.format import Block
+from peers.recorder.messages import describe, describe_alert, text
 
 HEADER = 5
 _ALERT, _HANDSHAKE, _DATA = 21, 22, 23

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from peers import recording, recording_format, recording_program
-from peers.recording_format import (
+from peers.recorder import format as recorded
+from peers.recorder import program, record
+from peers.recorder.format import (
     Block,
     Exchange,
     FormatError,
@@ -24,9 +25,9 @@ from peers.recording_format import (
     path_of,
     render,
 )
-from peers.recording_program import Pieces, replay, single
+from peers.recorder.program import Pieces, replay, single
 
-NAMES = recording_format.all_names()
+NAMES = recorded.all_names()
 HONEST = [name for name in NAMES if "\nhonest: yes\n" in path_of(name).read_text("utf-8")]
 FLOORS = {"handshake": 110, "tickets": 80, "clients": 81}
 SAMPLE = "tickets/resumed-aes_128_gcm_sha256"
@@ -60,25 +61,25 @@ def test_it_is_the_same_in_random_pieces(name: str) -> None:
     assert replay(load(name), random_pieces(name)) == []
 
 
-@pytest.mark.parametrize("conversation", recording.chosen(()), ids=lambda c: f"{c.suite}-{c.name}")
+@pytest.mark.parametrize("conversation", record.chosen(()), ids=lambda c: f"{c.suite}-{c.name}")
 def test_the_liar_would_be_recorded_the_same_today(conversation) -> None:
-    made = recording.record(conversation)
+    made = record.record(conversation)
     assert made.wrong == []
-    assert recording.differs(made) == []
+    assert record.differs(made) == []
 
 
 def test_every_conversation_is_recorded_and_nothing_else_is() -> None:
-    made = {f"{c.suite}/{c.name}" for c in recording.chosen(())}
+    made = {f"{c.suite}/{c.name}" for c in record.chosen(())}
     assert set(NAMES) == made
-    objects = {o for name in NAMES for o in recording_format.objects_of(load(name))}
-    assert recording.strays(objects) == []
+    objects = {o for name in NAMES for o in recorded.objects_of(load(name))}
+    assert record.strays(objects) == []
     counts = Counter(name.split("/")[0] for name in NAMES)
     assert {suite: n for suite, n in FLOORS.items() if counts[suite] < n} == {}
     assert len(HONEST) > 200
 
 
 def test_a_replay_needs_no_liar() -> None:
-    for module in (recording_format, recording_program):
+    for module in (recorded, program):
         tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
@@ -155,8 +156,8 @@ def test_bytes_without_a_side_are_refused() -> None:
 
 
 def test_a_pem_file_that_was_changed_is_refused(tmp_path: Path) -> None:
-    made = recording.record(recording.chosen([SAMPLE])[0])
-    recording.write(made, tmp_path)
+    made = record.record(record.chosen([SAMPLE])[0])
+    record.write(made, tmp_path)
     assert replay(load(SAMPLE, tmp_path)) == []
     one = next((tmp_path / "pem").iterdir())
     one.write_bytes(one.read_bytes() + b"\n")
@@ -176,22 +177,22 @@ def test_update_writes_what_differs_and_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ["handshake/two-host-names", "tickets/400-identities", SAMPLE]
-    assert recording.main([*names, "--update"], tmp_path) == 0
+    assert record.main([*names, "--update"], tmp_path) == 0
     files = sorted(p for p in tmp_path.rglob("*") if p.is_file())
     for file in files:
         os.utime(file, (1, 1))
-    assert recording.main(names, tmp_path) == 0
+    assert record.main(names, tmp_path) == 0
     broken = path_of(names[0], tmp_path)
     broken.write_text(broken.read_text(encoding="utf-8").replace("fatal", "fetal"))
     capsys.readouterr()
-    assert recording.main(names, tmp_path) == 1
+    assert record.main(names, tmp_path) == 1
     said = capsys.readouterr().out
     assert "two-host-names: differs" in said and "-  |   fetal illegal_parameter" in said
-    assert recording.main([*names, "--update"], tmp_path) == 0
+    assert record.main([*names, "--update"], tmp_path) == 0
     assert [f for f in files if f.stat().st_mtime != 1] == [broken]
-    assert recording.main(names, tmp_path) == 0
+    assert record.main(names, tmp_path) == 0
 
 
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(SystemExit):
-        recording.main(["handshake/no-such"])
+        record.main(["handshake/no-such"])

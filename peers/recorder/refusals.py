@@ -1,7 +1,7 @@
 """Which recording reaches which refusal and which verdict on a ticket: the page docs/refusals.md.
 
-    python -m peers.recording_refusals              the counts, and what nothing reaches
-    python -m peers.recording_refusals --update     writes the pages as well
+    python -m peers.recorder.refusals              the counts, and what nothing reaches
+    python -m peers.recorder.refusals --update     writes the pages as well
 
 Tags, alerts and when each is given are the engine's table; where it is reached is read from the
 recordings. The contract's own table (docs/contract.md, 1.2) is made of the same rows. Exit codes:
@@ -23,7 +23,7 @@ from engine.codepoints import ALERT_NAMES
 from engine.refusals import STATES, Refusal
 from peers.bounds import ARGUMENT, Bound
 from peers.bounds import TABLE as BOUNDS
-from peers.recording_format import ROOT, Call, Eof, Exchange, Recording, all_names, load
+from peers.recorder.format import ROOT, Call, Eof, Exchange, Recording, all_names, load
 
 DOCS = ROOT.parent / "docs"
 PAGE = "refusals.md"
@@ -180,7 +180,7 @@ def page(coverage: Coverage, recordings: int) -> str:
         "conversations ([recordings.md](recordings.md)), of which a few are named, or by which "
         "test and why by no conversation.",
         "",
-        "This page is made by `python -m peers.recording_refusals --update`; a test holds it to "
+        "This page is made by `python -m peers.recorder.refusals --update`; a test holds it to "
         "the recordings, and fails for",
         "a tag or a verdict that nothing reaches.",
         "",
@@ -261,7 +261,7 @@ def table(coverage: Coverage) -> str:
 
 def main(argv: list[str] | None = None, docs: Path = DOCS) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m peers.recording_refusals",
+        prog="python -m peers.recorder.refusals",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -9,9 +9,9 @@ import pytest
 
 from engine import tickets
 from engine.refusals import Refusal
-from peers import recording_refusals
-from peers.recording_format import all_names, load
-from peers.recording_refusals import (
+from peers.recorder import refusals
+from peers.recorder.format import all_names, load
+from peers.recorder.refusals import (
     ARGUED,
     CONTRACT,
     DOCS,
@@ -22,7 +22,7 @@ from peers.recording_refusals import (
     pages,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_what_is_told_of_is_there() -> None:
 
 
 @pytest.mark.parametrize("argued", ARGUED, ids=lambda a: a.tag)
-def test_a_test_that_is_argued_with_is_there(argued: recording_refusals.Argued) -> None:
+def test_a_test_that_is_argued_with_is_there(argued: refusals.Argued) -> None:
     assert Refusal(argued.tag) and argued.why
     if argued.test:
         file, name = argued.test.split("::")
@@ -74,8 +74,8 @@ def test_a_tag_and_a_verdict_out_of_reach_are_seen() -> None:
 def test_an_argument_that_is_stale_is_seen(
     coverage: Coverage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    more = (*ARGUED, recording_refusals.Argued("tls-pool", "nobody ever waits"))
-    monkeypatch.setattr(recording_refusals, "ARGUED", more)
+    more = (*ARGUED, refusals.Argued("tls-pool", "nobody ever waits"))
+    monkeypatch.setattr(refusals, "ARGUED", more)
     assert coverage.unreached() == ["argued, but reached: tls-pool"]
 
 
@@ -84,9 +84,9 @@ def test_the_command_writes_the_pages_once(
 ) -> None:
     table = (DOCS / CONTRACT).read_text(encoding="utf-8")
     (tmp_path / CONTRACT).write_text(table.replace("unknown_ca 48", "-"), encoding="utf-8")
-    assert recording_refusals.main([], tmp_path) == 1
+    assert refusals.main([], tmp_path) == 1
     assert capsys.readouterr().out.count("is stale") == 2 and not (tmp_path / PAGE).exists()
-    assert recording_refusals.main(["--update"], tmp_path) == 0
+    assert refusals.main(["--update"], tmp_path) == 0
     for name in (PAGE, CONTRACT):
         assert (tmp_path / name).read_bytes() == (DOCS / name).read_bytes()
-    assert recording_refusals.main([], tmp_path) == 0
+    assert refusals.main([], tmp_path) == 0

@@ -1,8 +1,8 @@
 """Records every conversation of the liar against the engine, and says what is not as recorded.
 
-    python -m peers.recording                   what differs from the files; nothing is written
-    python -m peers.recording --update          writes those that differ, and no other
-    python -m peers.recording handshake/two-host-names ...
+    python -m peers.recorder.record                  what differs from the files; nothing is written
+    python -m peers.recorder.record --update         writes those that differ, and no other
+    python -m peers.recorder.record handshake/two-host-names ...
 
 A conversation that does not end as it must is not recorded: it is a finding, not a recording.
 Exit codes: 0 all as recorded (or now written), 1 something differs or ends otherwise.
@@ -24,8 +24,8 @@ from peers.liar.conversation import Connection, Conversation, Setup, Stage, play
 from peers.liar.ends import End
 from peers.liar.suites import SUITES
 from peers.memory import ENTROPY, EngineConnection, EngineServer
-from peers.recording_decode import Side
-from peers.recording_format import (
+from peers.recorder.decode import Side
+from peers.recorder.format import (
     ROOT,
     Block,
     Call,
@@ -39,7 +39,7 @@ from peers.recording_format import (
     path_of,
     render,
 )
-from peers.recording_program import SLOTS, Program
+from peers.recorder.program import SLOTS, Program
 
 #: Lines of a difference that are printed; the rest is in the files.
 SHOWN = 30
@@ -216,7 +216,7 @@ def strays(objects: set[str], root: Path = ROOT) -> list[Path]:
 
 
 def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
-    parser = argparse.ArgumentParser(prog="python -m peers.recording", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m peers.recorder.record", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("names", nargs="*", metavar="SUITE/NAME")
     parser.add_argument("--update", action="store_true", help="write what differs")

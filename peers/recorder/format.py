@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent / "recordings"
+ROOT = Path(__file__).resolve().parents[2] / "recordings"
 
 BYTES_A_LINE = 40
 HEADER = ("conversation", "rule", "section", "basis", "end", "honest")

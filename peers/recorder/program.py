@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from engine import END, Engine, Refused
 from engine.codepoints import GROUP_NAMES, SUITE_NAMES
-from peers.recording_format import Call, Eof, Exchange, Recording, Serve
+from peers.recorder.format import Call, Eof, Exchange, Recording, Serve
 
 SLOTS = 8
 
