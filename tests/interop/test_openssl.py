@@ -17,13 +17,12 @@ import pytest
 
 from ci.commands import play_identities
 from ci.commands.play import Target
-from peers import expected
-from peers.expected import Row, Table
 from peers.liar.conversation import Conversation, Setup
 from peers.liar.ends import End
 from peers.liar.live import Played, play_one
 from peers.liar.suites import CLIENTS, HANDSHAKE, SUITES, TICKETS
-from peers.servers import foreign, start
+from peers.servers import expected, foreign, start
+from peers.servers.expected import Row, Table
 
 TABLE = expected.load()
 SETUPS: dict[str, tuple[str, Setup]] = {
