@@ -48,6 +48,7 @@ PACKAGES = (
     Package("mypy", "test", "make types"),
     Package("ruff", "test", "make lint"),
     Package("setuptools", "test", "the installation by make"),
+    Package("hatchling", "test", "the tests of the engine's package"),
     Package("pyOpenSSL", "test", "tests against OpenSSL in this process", "OpenSSL"),
     Package("PyYAML", "test", "the tests of the hosted jobs' commands", "yaml"),
     Package("zizmor", "test", "make lint, for the hosted jobs"),
@@ -84,4 +85,4 @@ def missing(name: str) -> str:
     for package in PACKAGES:
         if WITH.get(top, top) in (package.name, package.module):
             return f"{package.name} is not installed: pip install -e '.[{package.extra}]'"
-    return f"{top} is not installed: pip install -e ."
+    return f"{top} is not installed: pip install -e '.[suite]'"

@@ -155,8 +155,10 @@ def test_the_doctor_names_git_and_every_package_of_every_extra(capsys):
         for line in filter(None, lines.splitlines())
     }
     named = {(package.name, package.extra) for package in extras.PACKAGES}
-    # Coverage is of two extras, and one of them brings it.
-    assert listed - {("coverage", "test")} == named
+    # Coverage is of two extras, and one of them brings it. The last is all the others.
+    assert listed - {("coverage", "test"), ("residue-suite", "suite")} == named
+    whole = re.fullmatch(r"\s*residue-suite\[(.*)\]", config["options.extras_require"]["suite"])
+    assert {*whole[1].split(","), "suite"} == set(config["options.extras_require"])
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
     for name in ("git", *(package.name for package in extras.PACKAGES)):
