@@ -20,7 +20,7 @@ from typing import Any
 
 from ci import extras
 from ci.exits import Untrusted, UsageError
-from ci.libfuzzer import Tail
+from ci.fuzzing.libfuzzer import Tail
 from ci.process import ROOT, Stop, reap, signal_group, spawn
 from mutants import orphans
 from mutants.verdicts import Mutant, Report, Result, Verdict

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TextIO
 
-from ci.supervisor import Phase
+from ci.fuzzing.supervisor import Phase
 
 # Elsewhere than on a terminal a line is kept for ever, so there are few of them.
 PLAIN_EVERY = 10.0

@@ -1,9 +1,9 @@
 """The fuzzing phase of a campaign on a cluster: the lanes are the workers' threads.
 
-The turns are those of `ci.schedule` and the shards lie where local ones would, so that everything
-after the phase is the code that there is. A shard is one turn, which is minutes at most, because a
-lost worker takes with it what its turn had found; the next turn of a harness begins with what all
-the shards before it brought back.
+The turns are those of `ci.fuzzing.allocation` and the shards lie where local ones would, so that
+everything after the phase is the code that there is. A shard is one turn, which is minutes at most,
+because a lost worker takes with it what its turn had found; the next turn of a harness begins with
+what all the shards before it brought back.
 """
 
 import shutil
@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from ci.cluster import errand, tree
 from ci.cluster.client import Answer, Cluster, Lost, Sent
 from ci.cluster.versions import FUZZING
+from ci.fuzzing.allocation import SHORT, Share
+from ci.fuzzing.shard import Shard
+from ci.fuzzing.supervisor import MakeShard, Phase, Report
 from ci.process import TICK, Stop
-from ci.schedule import SHORT, Share
-from ci.shard import Shard
-from ci.supervisor import MakeShard, Phase, Report
 
 # What others found goes along with a turn up to this size, the smallest inputs first.
 MORE_BYTES = 1 << 20
@@ -188,7 +188,7 @@ def supervise(
     stop: Stop,
     report: Report,
 ) -> None:
-    """Run every lane of the phase on the cluster, as `ci.supervisor.run` does on this machine."""
+    """Run every lane of the phase on the cluster, as `ci.fuzzing.supervisor` does here."""
     with Cluster(address, FUZZING) as cluster:
         code = cluster.archive(tree.pack(tree.code()))
         homes = cluster.lanes or [""]

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ci import libfuzzer, supervisor
 from ci.cluster import tree
 from ci.exits import Untrusted
+from ci.fuzzing import libfuzzer, supervisor
+from ci.fuzzing.allocation import Share
+from ci.fuzzing.shard import Shard, Task
+from ci.fuzzing.supervisor import Phase
 from ci.process import ROOT, Stop
-from ci.schedule import Share
-from ci.shard import Shard, Task
-from ci.supervisor import Phase
 
 # What a log may weigh on its way home: its end, where a crash tells its story.
 LOG_BYTES = 256 * 1024

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ci import extras, output, summary
+from ci import extras, output
 from ci.commands.replay import committed
-from ci.conduct import Options, as_data, conduct
 from ci.exits import UsageError
+from ci.fuzzing import summary
+from ci.fuzzing.campaign import Options, as_data, conduct
 from ci.process import Stop
 from ci.progress import Progress
 from harnesses import HARNESSES

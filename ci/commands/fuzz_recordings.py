@@ -24,8 +24,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ci import findings, hosted, output, workers
+from ci import hosted, output, workers
 from ci.exits import Exit, Untrusted
+from ci.fuzzing import findings
 from ci.process import Stop
 from ci.progress import Progress, clock
 from ci.workers import TooLong

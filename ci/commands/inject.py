@@ -24,10 +24,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ci import findings, hosted, output, workers
+from ci import hosted, output, workers
 from ci.commands.campaign import positive
 from ci.exits import Exit, UsageError
-from ci.findings import Finding
+from ci.fuzzing import findings
+from ci.fuzzing.findings import Finding
 from ci.process import Job, Stop, run_all
 from ci.progress import Progress, clock
 from ci.workers import TooLong

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from ci.merge import content, files
+from ci.fuzzing.merge import content, files
 from ci.process import ROOT
 
 

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from ci.commands.replay import attempt, load
-from ci.merge import content, files
+from ci.fuzzing.merge import content, files
 from harnesses import HARNESSES, outcomes, provenance
 from harnesses.outcomes import Outcome
 

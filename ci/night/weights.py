@@ -1,14 +1,14 @@
 """Which harness gets how much of a night's fuzzing: more to those that still find edges.
 
-A harness's part is its usual one (`ci.schedule`) times how much more than the others it found in a
-second of the last nights, and never more than four times or less than a quarter of it: what found
-nothing for a week may find something tomorrow. Beside its part each has its least.
+A harness's part is its usual one (`ci.fuzzing.allocation`) times how much more than the others it
+found in a second of the last nights, and never more than four times or less than a quarter of it:
+what found nothing for a week may find something tomorrow. Beside its part each has its least.
 """
 
 from collections.abc import Sequence
 
+from ci.fuzzing.allocation import WEIGHTS
 from ci.night.history import Row
-from ci.schedule import WEIGHTS
 
 NIGHTS = 5
 MOST = 4.0

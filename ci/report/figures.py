@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ci import floors
 from ci.exits import Exit
+from ci.fuzzing import floors
 from ci.report import survivors
 from ci.report.markup import many
 from ci.report.read import counts, mapping, number, rows, string, strings, whole

@@ -8,10 +8,10 @@ import pytest
 from ci.cluster import client, fuzz, mutate, tree
 from ci.cluster.client import Answer, Lost, Sent
 from ci.exits import Untrusted
+from ci.fuzzing.allocation import shares
+from ci.fuzzing.shard import Shard, Task
+from ci.fuzzing.supervisor import Phase
 from ci.process import ROOT, Stop
-from ci.schedule import shares
-from ci.shard import Shard, Task
-from ci.supervisor import Phase
 from mutants import survey
 from mutants.verdicts import Report, Result, Verdict
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ci import conduct, output
+from ci import output
 from ci.cluster import client, errand, fuzz, mutate
-from ci.conduct import Options
 from ci.exits import Untrusted, UsageError
+from ci.fuzzing import campaign
+from ci.fuzzing.campaign import Options
 from ci.process import Stop
 from ci.progress import Progress
 from mutants.verdicts import Verdict
@@ -119,8 +120,8 @@ def go(machines, folder, behaviours, seconds, during, stop):
         measures=False,
     )
     out = output.make(str(folder / "out"), "campaign")
-    run = conduct.conduct(options, out, Progress(), stop)
-    return run, conduct.as_data(run), out
+    run = campaign.conduct(options, out, Progress(), stop)
+    return run, campaign.as_data(run), out
 
 
 def test_an_interrupted_phase_brings_home_what_the_workers_have(machines, tmp_path):

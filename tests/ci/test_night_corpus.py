@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ci.merge import content
+from ci.fuzzing.merge import content
 from ci.night import corpus, patch
 from ci.process import ROOT
 from tests.ci import tiny

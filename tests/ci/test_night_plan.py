@@ -5,13 +5,13 @@ import ast
 import pytest
 
 from ci.command import COMMANDS
+from ci.fuzzing.allocation import WEIGHTS
 from ci.night import judge, plan, slices
 from ci.night.plan import STEPS
 from ci.night.state import Night
 from ci.night.tonight import Tonight
 from ci.night.weights import MOST, longest_ago, weights
 from ci.process import ROOT
-from ci.schedule import WEIGHTS
 from harnesses import HARNESSES
 from tests.ci.night_steps import step
 

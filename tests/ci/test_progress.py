@@ -4,9 +4,9 @@ import io
 from pathlib import Path
 from types import SimpleNamespace
 
+from ci.fuzzing.allocation import shares
+from ci.fuzzing.supervisor import Phase
 from ci.progress import PLAIN_EVERY, Line, Progress
-from ci.schedule import shares
-from ci.supervisor import Phase
 
 
 class Terminal(io.StringIO):
@@ -60,7 +60,7 @@ def test_on_a_terminal_one_line_moves_and_what_is_said_stays():
 
 
 def test_the_summary_of_nothing_is_not_full_of_praise():
-    from ci import summary
+    from ci.fuzzing import summary
 
     data = {
         "kind": "campaign",

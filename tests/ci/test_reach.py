@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ci import reach
-from ci.floors import Done, coverage_under_floor, under_floor, unlooked, unreached
+from ci.fuzzing.floors import Done, coverage_under_floor, under_floor, unlooked, unreached
 from ci.process import ROOT, Stop, run_all
 from ci.reach import Reach
 

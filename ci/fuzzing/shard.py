@@ -11,8 +11,8 @@ from pathlib import Path
 from signal import SIGINT, SIGKILL, SIGUSR1
 from subprocess import Popen
 
-from ci import libfuzzer
-from ci.libfuzzer import Status, Tail
+from ci.fuzzing import libfuzzer
+from ci.fuzzing.libfuzzer import Status, Tail
 from ci.process import GRACE, ROOT, cpu_seconds, importing, reap, signal_group, spawn
 
 # Processes that end this often in a row before they have been through their seeds will not do

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ci.supervisor import Phase
+from ci.fuzzing.supervisor import Phase
 
 POINTS = 200
 # libFuzzer says its counts now and then; points closer than this would be the same.

@@ -18,19 +18,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ci import canary, findings, floors, libfuzzer, merge, reach, schedule, supervisor
-from ci.canary import Canary
-from ci.curve import Curve
+from ci import reach
 from ci.exits import Exit
-from ci.findings import Finding
-from ci.merge import Merge
+from ci.fuzzing import allocation, canary, findings, floors, libfuzzer, merge, supervisor
+from ci.fuzzing.allocation import Share
+from ci.fuzzing.canary import Canary
+from ci.fuzzing.curve import Curve
+from ci.fuzzing.findings import Finding
+from ci.fuzzing.merge import Merge
+from ci.fuzzing.shard import Shard, Task
+from ci.fuzzing.supervisor import Phase, Supervise
 from ci.output import Output
 from ci.process import ROOT, Stop, run_all
 from ci.progress import Progress
 from ci.reach import Measured, Reach
-from ci.schedule import Share
-from ci.shard import Shard, Task
-from ci.supervisor import Phase, Supervise
 from harnesses import tally
 from mutants import plants
 from mutants.plants import PlantError
@@ -106,7 +107,7 @@ class Run:
 def conduct(options: Options, output: Output, progress: Progress, stop: Stop) -> Run:
     """Do it all. Nothing is raised for what a harness or the fuzzer does."""
     began = time.monotonic()
-    shares = schedule.shares(options.harnesses, options.weights, options.value_profile)
+    shares = allocation.shares(options.harnesses, options.weights, options.value_profile)
     run = Run(options, output, Phase(options.seconds, options.lanes or options.jobs, shares))
     _copy_seeds(run)
     if options.canaries:

@@ -1,6 +1,6 @@
 """What is read from libFuzzer's output."""
 
-from ci.libfuzzer import Status, Tail
+from ci.fuzzing.libfuzzer import Status, Tail
 
 REAL = rb"""INFO: seed corpus: files: 1 min: 3b max: 3b total: 3b rss: 44Mb
 #2	INITED cov: 12 ft: 12 corp: 1/3b exec/s: 0 rss: 44Mb

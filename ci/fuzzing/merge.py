@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci import libfuzzer
+from ci.fuzzing import libfuzzer
 from ci.process import ROOT, Job, importing
 
 # Merging runs each input once or twice under instrumentation, in milliseconds; this is for one that

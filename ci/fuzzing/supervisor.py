@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ci import schedule
+from ci.fuzzing import allocation
+from ci.fuzzing.allocation import SHORTEST, Share, Turn
+from ci.fuzzing.shard import Shard
 from ci.process import TICK, Stop
-from ci.schedule import SHORTEST, Share, Turn
-from ci.shard import Shard
 
 MakeShard = Callable[[Share, float, int], Shard]
 
@@ -63,7 +63,7 @@ class Phase:
     @property
     def usual(self) -> float:
         """How long a turn is, in seconds."""
-        return schedule.turn_seconds(len(self.shares), self.seconds, self.jobs)
+        return allocation.turn_seconds(len(self.shares), self.seconds, self.jobs)
 
     def left(self, now: float) -> float:
         """Seconds until the phase is over."""
@@ -91,7 +91,7 @@ class Phase:
         late = self.left(now) < SHORTEST and len(self.turns) >= self.jobs
         if not open_ or late:
             return None
-        return schedule.following(open_, [begun.turn() for begun in self.turns], self.usual)
+        return allocation.following(open_, [begun.turn() for begun in self.turns], self.usual)
 
     def until(self, now: float) -> float:
         """How long a turn that begins now is; what would be left of the phase after it for less

@@ -13,13 +13,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from ci import conduct, output, summary
-from ci.conduct import Options, as_data
+from ci import output
+from ci.fuzzing import campaign, summary
+from ci.fuzzing.campaign import Options, as_data
 from ci.process import ROOT, Stop
 from ci.progress import Progress
 from tests.ci.test_process import alive, wait_until
 
-FAKE = Path(__file__).with_name("fake_runner.py")
+FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
 
 
 def go(tmp_path, behaviours, seconds=2.0, **changes):
@@ -37,7 +38,7 @@ def go(tmp_path, behaviours, seconds=2.0, **changes):
     )
     out = output.make(str(tmp_path / "out"), "campaign")
     with Stop() as stop:
-        data = as_data(conduct.conduct(options, out, Progress(), stop))
+        data = as_data(campaign.conduct(options, out, Progress(), stop))
     return data, summary.write(out.root, data), out
 
 
@@ -116,7 +117,7 @@ def test_a_time_out_on_the_wall_is_a_finding_only_if_it_is_one_in_processor_time
             assert data == b"slow"
             return SimpleNamespace(ended=ended)
 
-    monkeypatch.setattr("ci.findings.Prober", Prober)
+    monkeypatch.setattr("ci.fuzzing.findings.Prober", Prober)
     data, text, _ = go(tmp_path, ["stopped"], 1.0)
     assert data["exit"] == code and len(data["findings"]) == code
     assert data["harnesses"]["stopped"]["shards"][0]["ends"].count(70) == 1
@@ -146,9 +147,9 @@ def test_a_merge_that_lost_coverage_keeps_every_input(tmp_path, monkeypatch):
         reach = {"import": less, "committed": less, "merged": less, "all": more}
         body = json.dumps({"reach": reach, "restored": []})
         script = f"open({str(result)!r}, 'w').write({body!r})"
-        return conduct.reach.Job([sys.executable, "-c", script], log, 30)
+        return campaign.reach.Job([sys.executable, "-c", script], log, 30)
 
-    monkeypatch.setattr(conduct.reach, "job", job)
+    monkeypatch.setattr(campaign.reach, "job", job)
     options = Options(
         "campaign",
         ["emptied"],
@@ -161,7 +162,7 @@ def test_a_merge_that_lost_coverage_keeps_every_input(tmp_path, monkeypatch):
     )
     out = output.make(str(tmp_path / "out"), "campaign")
     with Stop() as stop:
-        data = as_data(conduct.conduct(options, out, Progress(), stop))
+        data = as_data(campaign.conduct(options, out, Progress(), stop))
     emptied = data["harnesses"]["emptied"]
     assert emptied["kept_all"] == "it lost 2 lines and branches"
     assert emptied["new"] == emptied["found"] > 5
@@ -172,8 +173,8 @@ def test_a_merge_that_lost_coverage_keeps_every_input(tmp_path, monkeypatch):
 RUN = """
 import sys
 from pathlib import Path
-from tests.ci import test_conduct
-data, text, out = test_conduct.go(Path(sys.argv[1]), sys.argv[3:], float(sys.argv[2]))
+from tests.ci.fuzzing import test_campaign
+data, text, out = test_campaign.go(Path(sys.argv[1]), sys.argv[3:], float(sys.argv[2]))
 print(text)
 sys.exit(data["exit"])
 """
@@ -229,7 +230,7 @@ def test_two_signals_leave_out_the_merge_and_lose_nothing(tmp_path):
                 os.kill(os.getpid(), signal.SIGINT)
 
     with Twice() as stop:
-        data = as_data(conduct.conduct(options, out, Pull(), stop))
+        data = as_data(campaign.conduct(options, out, Pull(), stop))
     assert data["exit"] == 130
     assert data["harnesses"]["deaf"]["kept_all"] == "it was interrupted"
     assert data["harnesses"]["deaf"]["new"] == data["harnesses"]["deaf"]["found"]

@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from ci.curve import POINTS, Curve
-from ci.schedule import shares
-from ci.supervisor import Phase
+from ci.fuzzing.allocation import shares
+from ci.fuzzing.curve import POINTS, Curve
+from ci.fuzzing.supervisor import Phase
 
 
 def shard(name, executions, edges):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ci.schedule import (
+from ci.fuzzing.allocation import (
     LONG,
     RECENT,
     SHORT,

@@ -1,15 +1,14 @@
 """A merge is believed only when it gave what it should."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
-from ci import merge
-from ci.merge import Merge
-from ci.process import Stop, run_all
+from ci.fuzzing import merge
+from ci.fuzzing.merge import Merge
+from ci.process import ROOT, Stop, run_all
 
-FAKE = Path(__file__).with_name("fake_runner.py")
+FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
 
 
 def merged(tmp_path, behaviour, limit=merge.LIMIT):

@@ -13,7 +13,7 @@ from pathlib import Path
 from signal import SIGKILL
 from subprocess import Popen
 
-from ci import libfuzzer
+from ci.fuzzing import libfuzzer
 from ci.process import TICK, Stop, all_killed, cpu_seconds, importing, signal_group, spawn
 from mutants import plants
 from mutants.plants import Plant

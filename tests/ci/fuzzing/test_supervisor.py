@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ci.process import Stop
-from ci.schedule import shares
-from ci.shard import FRUITLESS, Shard, Task
-from ci.supervisor import Phase, run
+from ci.fuzzing.allocation import shares
+from ci.fuzzing.shard import FRUITLESS, Shard, Task
+from ci.fuzzing.supervisor import Phase, run
+from ci.process import ROOT, Stop
 from tests.ci.test_process import alive
 
-FAKE = Path(__file__).with_name("fake_runner.py")
+FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
 
 
 def fuzz(tmp_path, behaviours, seconds, jobs=None, report=lambda phase, now: None, stop=None):
@@ -57,8 +57,8 @@ def test_harnesses_share_the_time_of_one_process(tmp_path):
 
 
 def test_a_turn_that_is_followed_by_the_same_share_goes_on_in_its_process(tmp_path, monkeypatch):
-    monkeypatch.setattr("ci.schedule.SHORT", 2.0)
-    monkeypatch.setattr("ci.supervisor.SHORTEST", 0.5)
+    monkeypatch.setattr("ci.fuzzing.allocation.SHORT", 2.0)
+    monkeypatch.setattr("ci.fuzzing.supervisor.SHORTEST", 0.5)
     phase = fuzz(tmp_path, ["good"], 7)
     assert len(phase.turns) >= 3 and len(phase.shards) == 1
     assert sum(begun.turn().seconds for begun in phase.turns) == pytest.approx(7, abs=0.5)
@@ -66,8 +66,8 @@ def test_a_turn_that_is_followed_by_the_same_share_goes_on_in_its_process(tmp_pa
 
 
 def test_a_later_turn_begins_with_what_the_earlier_ones_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("ci.schedule.SHORT", 2.0)
-    monkeypatch.setattr("ci.supervisor.SHORTEST", 0.5)
+    monkeypatch.setattr("ci.fuzzing.allocation.SHORT", 2.0)
+    monkeypatch.setattr("ci.fuzzing.supervisor.SHORTEST", 0.5)
     phase = fuzz(tmp_path, ["good", "parent"], 9, jobs=1)
     assert len(phase.shards) > 2
     first, *_, last = phase.of(phase.shards[-1].task.harness)
@@ -84,7 +84,7 @@ def test_every_harness_has_begun_before_the_phase_is_over(tmp_path, jobs):
 
 
 def test_a_harness_that_never_begins_does_not_hold_the_phase_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("ci.supervisor.BEGINS", 0.5)
+    monkeypatch.setattr("ci.fuzzing.supervisor.BEGINS", 0.5)
     began = time.monotonic()
     (shard,) = fuzz(tmp_path, ["busy"], 1).shards
     assert time.monotonic() - began < 20
@@ -114,7 +114,7 @@ def test_a_shard_whose_processes_never_begin_is_given_up(tmp_path):
 
 
 def test_a_process_that_ignores_signals_is_killed_and_its_corpus_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("ci.shard.GRACE", 0.5)
+    monkeypatch.setattr("ci.fuzzing.shard.GRACE", 0.5)
     (shard,) = fuzz(tmp_path, ["deaf"], 2).shards
     assert shard.finished and list(shard.corpus.iterdir())
 

@@ -3,7 +3,7 @@
 import json
 import shlex
 
-from ci.findings import collect
+from ci.fuzzing.findings import collect
 
 HANG = """INFO: seed corpus
   File "/x/engine/records.py", line 4 in spin

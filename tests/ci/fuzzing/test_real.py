@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from ci import canary, floors
-from ci.canary import Canary
 from ci.command import main
+from ci.fuzzing import canary, floors
+from ci.fuzzing.canary import Canary
 from ci.process import ROOT, Stop
 from harnesses import HARNESSES
 from mutants import plants
