@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ci import reach
+from ci.coverage import covered
+from ci.coverage.covered import Measured, Reach
 from ci.exits import Exit
 from ci.fuzzing import allocation, canary, findings, floors, libfuzzer, merge, supervisor
 from ci.fuzzing.allocation import Share
@@ -31,7 +32,6 @@ from ci.fuzzing.supervisor import Phase, Supervise
 from ci.output import Output
 from ci.process import ROOT, Stop, run_all
 from ci.progress import Progress
-from ci.reach import Measured, Reach
 from harnesses import tally
 from mutants import plants
 from mutants.plants import PlantError
@@ -92,7 +92,7 @@ class Run:
     @property
     def total(self) -> Reach:
         """What the merged inputs of all harnesses reach together."""
-        return reach.union(m.reach["merged"] for m in self.measured.values())
+        return covered.union(m.reach["merged"] for m in self.measured.values())
 
     @property
     def exit(self) -> Exit:
@@ -238,10 +238,10 @@ def _measure(run: Run, progress: Progress, stop: Stop) -> None:
     for m in wanted:
         results[m.harness] = result = run.output.scratch / f"{m.harness}.json"
         log = run.output.shards / f"measure-{m.harness}.log"
-        jobs.append(reach.job(m.harness, m.committed, m.merged, m.sources, result, log))
+        jobs.append(covered.job(m.harness, m.committed, m.merged, m.sources, result, log))
     run_all(jobs, run.options.jobs, stop, LEAVES_OUT)
     for m in wanted:
-        measured = reach.read(results[m.harness])
+        measured = covered.read(results[m.harness])
         if measured is None:
             cut = stop.count >= LEAVES_OUT
             m.keep_all("it was interrupted" if cut else "what it reaches could not be measured")
@@ -333,7 +333,7 @@ def _files(total: Reach) -> dict[str, Any]:
 def as_data(run: Run) -> dict[str, Any]:
     """The run as the JSON summary has it."""
     # Not above: it imports the engine, which a run begins without.
-    from ci import possible
+    from ci.coverage import refusal_matrix
 
     looked = _looked(run)
     harnesses: dict[str, Any] = {}
@@ -394,7 +394,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "coverage": total.as_data() if run.measured else {},
         "files": _files(total),
         "curve": run.curve,
-        "refusals": possible.coverage(m.refusals for m in run.measured.values())
+        "refusals": refusal_matrix.coverage(m.refusals for m in run.measured.values())
         if run.measured
         else {},
         "oracles": {name: n for name, n in every.items() if n or name in own},

@@ -9,7 +9,7 @@ with other work gives them less of it, and is not broken for that.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ci.reach import Reach
+from ci.coverage.covered import Reach
 
 # Executions a second of a harness's own processor time, its start included. The slowest harness
 # does fifty; a short turn is mostly start.

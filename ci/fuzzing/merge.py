@@ -2,8 +2,9 @@
 
 The merged folder begins as a copy of the committed inputs; libFuzzer adds to it what reaches more.
 Its exit code says little: with a wrong argv[0] a merge ends 0 and gives nothing. So the merged
-folder is measured against all inputs together (`ci.reach`), and when it reaches less, or when the
-merge did not end well, every input is kept instead. Nothing that was found is lost for being small.
+folder is measured against all inputs together (`ci.coverage.covered`), and when it reaches less, or
+when the merge did not end well, every input is kept instead. Nothing that was found is lost for
+being small.
 """
 
 import hashlib

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from ci import decisions, mutation, output
 from ci.commands.mutate import Progress
+from ci.coverage.harness_selection import harnesses_that_reach
 from ci.exits import Exit, Untrusted
 from ci.gate import changes, code, judges, parts, verdict
 from ci.gate.changes import Change
 from ci.gate.verdict import Finding, Stage
 from ci.mutation import Asked, Settings
 from ci.process import ROOT, Job, Stop, run_all
-from ci.reaching import harnesses_that_reach
 from harnesses import HARNESSES
 from mutants import ledger, plants
 from mutants.ledger import Entry

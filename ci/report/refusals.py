@@ -36,7 +36,10 @@ def section(found: dict[str, Any] | None) -> Html:
         head = f"{len(fresh):,} cells that only new inputs reach"
         parts.append(folded(head, _list(fresh, with_witness=True), open_=True))
     if found["unexpected"]:
-        head = "Reached, and not in the table of what is possible (ci/possible.py), which is wrong"
+        head = (
+            "Reached, and not in the table of what is possible (ci/coverage/refusal_matrix.py), "
+            "which is wrong"
+        )
         parts.append(folded(head, _list(found["unexpected"], with_witness=True), open_=True))
     if found["unreachable"]:
         reasons = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ci import possible
+from ci.coverage import refusal_matrix
 from harnesses import HARNESSES
 from mutants.verdicts import Verdict
 
@@ -59,10 +59,10 @@ def cells() -> dict[str, Any]:
             "committed": at % 2,
             "witness": f"server/input-{at}",
         }
-        for at, (state, message, refusal) in enumerate(possible.cells())
+        for at, (state, message, refusal) in enumerate(refusal_matrix.cells())
         if at % 3
     ]
-    return possible.coverage([reached])
+    return refusal_matrix.coverage([reached])
 
 
 def curve(points: int = 40) -> list[dict[str, Any]]:

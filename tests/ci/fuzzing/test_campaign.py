@@ -147,9 +147,9 @@ def test_a_merge_that_lost_coverage_keeps_every_input(tmp_path, monkeypatch):
         reach = {"import": less, "committed": less, "merged": less, "all": more}
         body = json.dumps({"reach": reach, "restored": []})
         script = f"open({str(result)!r}, 'w').write({body!r})"
-        return campaign.reach.Job([sys.executable, "-c", script], log, 30)
+        return campaign.covered.Job([sys.executable, "-c", script], log, 30)
 
-    monkeypatch.setattr(campaign.reach, "job", job)
+    monkeypatch.setattr(campaign.covered, "job", job)
     options = Options(
         "campaign",
         ["emptied"],

@@ -70,7 +70,8 @@ def cells() -> Iterator[tuple[str, str, str]]:
 
 
 def coverage(tables: Iterable[list[dict[str, Any]]]) -> dict[str, Any]:
-    """Refusal coverage over the cells that several harnesses reached (`ci.inventory.refusals`).
+    """Refusal coverage over the cells that several harnesses reached
+    (`ci.coverage.corpus.refusals`).
 
     `cells` is every cell that is possible, with `inputs` 0 and no witness where it is empty, and
     `unexpected` what was reached and is not in the table above, which then is wrong.

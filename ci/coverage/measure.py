@@ -1,12 +1,12 @@
 """Line and branch coverage of inputs over the engine, measured in a process of its own.
 
-    python -m ci.measure RESULT.json HARNESS COMMITTED MERGED [SOURCE...]
+    python -m ci.coverage.measure RESULT.json HARNESS COMMITTED MERGED [SOURCE...]
 
 The inputs of the folders are run without a fuzzer under coverage.py, each once, and the result says
 which lines and branches of `engine/` are reached by the committed inputs, by the merged ones, and
 by all that the sources hold. libFuzzer's own `cov:` is not used: it counts what its instrumentation
 sees, differs from run to run, and names no line. The same runs say which refusals are reached
-(`ci.refused`) and what the inputs are (`ci.inventory`).
+(`ci.coverage.refusal_probe`) and what the inputs are (`ci.coverage.corpus`).
 """
 
 import importlib
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import coverage
 
-from ci import inventory
-from ci.inventory import Input
+from ci.coverage import corpus
+from ci.coverage.corpus import Input
 
 if TYPE_CHECKING:
-    from ci.refused import Watch
+    from ci.coverage.refusal_probe import Watch
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 IMPORT = "import"
 # Harness hello's own answer is its refusal: it asks the parser, with no connection around.
 PARSER_ALONE = "hello"
@@ -46,7 +46,7 @@ def inputs(folders: list[Path], seen: set[bytes]) -> Iterator[tuple[Path, bytes]
 def watch() -> "Watch":
     """What sees the refusals, around the engine of this process."""
     # Not above: it imports the engine, which must not be there before it is measured.
-    from ci.refused import Watch
+    from ci.coverage.refusal_probe import Watch
 
     watch = Watch()
     watch.install()
@@ -132,8 +132,8 @@ def measure(harness: str, committed: Path, merged: Path, sources: list[Path]) ->
             "all": meter.report([*have, REST]),
         },
         "restored": [str(file) for file in restored.values()],
-        "refusals": inventory.refusals(harness, kept),
-        "corpus": inventory.corpus(kept),
+        "refusals": corpus.refusals(harness, kept),
+        "corpus": corpus.corpus(kept),
     }
 
 

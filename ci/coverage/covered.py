@@ -1,7 +1,7 @@
 """How much of the engine inputs reach: sets of lines and branches, and their arithmetic.
 
-The sets come from `ci.measure` processes. A harness's merged corpus must reach no less than
-everything its shards kept; the campaign's figure is the union over its harnesses.
+The sets come from `ci.coverage.measure` processes. A harness's merged corpus must reach no less
+than everything its shards kept; the campaign's figure is the union over its harnesses.
 """
 
 import json
@@ -88,9 +88,9 @@ class Measured:
     restored: list[Path]
     """Inputs that `merged` counts and libFuzzer's merge left out."""
     refusals: list[dict[str, Any]] = field(default_factory=list)
-    """The cells that `merged` reaches (`ci.inventory.refusals`)."""
+    """The cells that `merged` reaches (`ci.coverage.corpus.refusals`)."""
     corpus: dict[str, Any] = field(default_factory=dict)
-    """What `merged` holds (`ci.inventory.corpus`)."""
+    """What `merged` holds (`ci.coverage.corpus.corpus`)."""
 
 
 def percent(part: int, whole: int) -> float:
@@ -122,7 +122,7 @@ def job(
 ) -> Job:
     """The process that measures the inputs of one harness."""
     folders = [str(folder) for folder in (committed, merged, *sources)]
-    argv = [sys.executable, "-m", "ci.measure", str(result), harness, *folders]
+    argv = [sys.executable, "-m", "ci.coverage.measure", str(result), harness, *folders]
     return Job(argv, log, LIMIT, importing(ROOT), cwd=log.parent)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ci.possible import HANDSHAKE, STATE_NAMES
+from ci.coverage.refusal_matrix import HANDSHAKE, STATE_NAMES
 from engine import engine as calls
 from engine import receive
 from engine.client_authentication import ClientAuthentication

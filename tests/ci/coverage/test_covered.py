@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from ci import reach
+from ci.coverage import covered
+from ci.coverage.covered import Reach
 from ci.fuzzing.floors import Done, coverage_under_floor, under_floor, unlooked, unreached
 from ci.process import ROOT, Stop, run_all
-from ci.reach import Reach
 
 
 def made(lines, branches, of=10):
@@ -19,7 +19,7 @@ def made(lines, branches, of=10):
 
 
 def test_the_union_counts_a_line_once():
-    total = reach.union([made(3, 1), made(5, 2)])
+    total = covered.union([made(3, 1), made(5, 2)])
     assert (len(total.lines), len(total.all_lines), total.line_percent) == (5, 10, 50.0)
     assert total.lines == made(5, 2).lines
 
@@ -38,7 +38,7 @@ def test_a_file_has_its_counts_and_what_it_missed():
             "missed_branches": "4>-1 4>5",
         }
     }
-    assert reach.ranges([9, 3, 5, 4, 3]) == "3-5 9" and reach.ranges([]) == ""
+    assert covered.ranges([9, 3, 5, 4, 3]) == "3-5 9" and covered.ranges([]) == ""
 
 
 def test_what_is_lost_is_counted_one_way():
@@ -117,7 +117,7 @@ MEASURE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from ci import measure
+from ci.coverage import measure
 class NoWatch:
     def of(self, run, data):
         try:
@@ -157,7 +157,7 @@ def test_a_process_measures_what_each_group_reaches_and_restores_what_the_merge_
         timeout=60,
         cwd=ROOT,
     )
-    measured = reach.read(result)
+    measured = covered.read(result)
     got = {group: len(r.lines) for group, r in measured.reach.items()}
     # Import: the def. "a": two lines more. "b": two lines beyond that; "c": one.
     assert got == {"import": 1, "committed": 3, "merged": 6, "all": 6}
@@ -174,6 +174,6 @@ def test_a_process_measures_what_each_group_reaches_and_restores_what_the_merge_
 
 def test_a_measurement_that_fails_is_none(tmp_path):
     result = tmp_path / "result.json"
-    job = reach.job("no_such_harness", tmp_path, tmp_path, [], result, tmp_path / "log")
+    job = covered.job("no_such_harness", tmp_path, tmp_path, [], result, tmp_path / "log")
     run_all([job], 1, Stop(), stops_at=2)
-    assert job.code == 1 and reach.read(result) is None
+    assert job.code == 1 and covered.read(result) is None

@@ -4,8 +4,8 @@ import json
 import subprocess
 import sys
 
-from ci import possible
-from ci.possible import HANDSHAKE, STATE_NAMES
+from ci.coverage import refusal_matrix
+from ci.coverage.refusal_matrix import HANDSHAKE, STATE_NAMES
 from ci.process import ROOT
 from engine.receive import _OUTER
 from engine.refusals import (
@@ -28,13 +28,13 @@ from engine.refusals import (
 )
 from engine.server import Server
 
-CELLS = list(possible.cells())
+CELLS = list(refusal_matrix.cells())
 
 
 def test_every_refusal_of_a_connection_is_possible_or_has_a_reason_why_not():
     told = {tag for _, _, tag in CELLS}
-    assert told | set(possible.unreachable()) == {r.tag for r in Refusal if not r.of_a_call}
-    assert not told & set(possible.unreachable())
+    assert told | set(refusal_matrix.unreachable()) == {r.tag for r in Refusal if not r.of_a_call}
+    assert not told & set(refusal_matrix.unreachable())
     assert len(CELLS) == len(set(CELLS))
     assert {state for state, _, _ in CELLS} == set(STATES)
     assert {message for _, message, _ in CELLS} == set(MESSAGES)
@@ -65,7 +65,7 @@ def test_the_records_of_each_state_are_those_of_the_engine():
 
 RUN = """
 import importlib, json
-from ci.refused import Watch
+from ci.coverage.refusal_probe import Watch
 from harnesses import HARNESSES, outcomes
 watch = Watch()
 watch.install()
@@ -129,7 +129,7 @@ def row(state, message, refusal, inputs, committed, witness):
 
 def test_coverage_adds_harnesses_up_and_keeps_the_empty_cells():
     alert = (START, AT_ALERT, "tls-alert")
-    total = possible.coverage(
+    total = refusal_matrix.coverage(
         [
             [row(*alert, 2, 1, "server/a")],
             [row(*alert, 3, 0, "keyed/b"), row("X", "Y", "Z", 1, 1, "k")],

@@ -1,0 +1,1 @@
+"""What inputs reach: lines, edges and refusals, measured in processes of their own."""
