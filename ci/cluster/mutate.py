@@ -16,7 +16,7 @@ from ci.cluster.client import Answer, Cluster, Lost, Sent
 from ci.cluster.versions import MUTATION
 from ci.cluster.work import RESULTS
 from ci.exits import Untrusted
-from ci.mutation import Judged
+from ci.mutation.evaluation import Judged
 from ci.process import ROOT, TICK, Stop
 from mutants import verdicts
 from mutants.verdicts import Mutant, Report, Result, Unmutable, Verdict

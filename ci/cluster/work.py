@@ -112,13 +112,13 @@ def mutate(
 ) -> tuple[dict[str, Any], list[tree.Entry]]:
     """Judge one part of a file's mutants."""
     # Here and not above: a worker that only fuzzes needs nothing of it.
-    from ci import mutation
+    from ci.mutation import evaluation
 
     def show(file: str, judged: int, due: int, left: int) -> None:
         leash.look()
         leash.tell(judged=judged, left=left)
 
-    asked = mutation.Asked(
+    asked = evaluation.Asked(
         job["file"],
         folder / "mutants",
         1,
@@ -127,7 +127,7 @@ def mutate(
         corpus=tuple(job["corpus"]) if job["corpus"] is not None else None,
     )
     try:
-        judged = mutation.judge(asked, mutation.read_settings(), leash.stop, show)
+        judged = evaluation.judge(asked, evaluation.read_settings(), leash.stop, show)
     except Untrusted as error:
         return {"untrusted": str(error)}, []
     judged.report.write(folder / RESULTS)

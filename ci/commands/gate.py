@@ -10,12 +10,13 @@ import argparse
 import os
 from pathlib import Path
 
-from ci import extras, hosted, mutation, output
+from ci import extras, hosted, output
 from ci.commands.campaign import positive
 from ci.exits import Exit, Interrupted, UsageError
 from ci.gate import changes, judges, lost, parts, verdict
 from ci.gate.stages import Gate
-from ci.mutation import Settings
+from ci.mutation import evaluation
+from ci.mutation.evaluation import Settings
 from ci.process import ROOT, Stop
 from mutants import ledger, plants
 
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue gate`."""
-    mutation.check_installed()
+    evaluation.check_installed()
     extras.need("git")
     root = Path(args.tree).resolve() if args.tree else ROOT
     change = changes.since(args.since, root)
@@ -105,7 +106,7 @@ def judge(gate: Gate) -> None:
 
 def load(gate: Gate) -> None:
     """What the stages judge by, of the change and of the merge base."""
-    mine = mutation.read_settings(gate.root / "setup.cfg")
+    mine = evaluation.read_settings(gate.root / "setup.cfg")
     gate.settings, differs = judges.settings(gate.change, mine, gate.root)
     gate.told.first += differs
     try:

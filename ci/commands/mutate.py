@@ -8,10 +8,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ci import decisions, hosted, mutation, output, results
+from ci import hosted, output, results
 from ci.commands.campaign import positive
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
-from ci.mutation import Asked, Judged, Settings
+from ci.mutation import catalogue, evaluation
+from ci.mutation.evaluation import Asked, Judged, Settings
 from ci.process import ROOT, Stop
 from ci.progress import PLAIN_EVERY, TERMINAL_EVERY, clock
 from harnesses import HARNESSES
@@ -123,8 +124,8 @@ class Progress:
 def run(args: argparse.Namespace) -> int:
     """Run `residue mutate`."""
     if not args.merge:
-        mutation.check_installed()
-    settings = mutation.read_settings()
+        evaluation.check_installed()
+    settings = evaluation.read_settings()
     if args.json:
         results.check(args.json)
     try:
@@ -156,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
                 break
             folder = out.root / file.replace("/", "-").removesuffix(".py")
             asked = Asked(file, folder, args.jobs, only=only, shard=args.shard, corpus=corpus)
-            answers.append(mutation.judge(asked, settings, stop, progress))
+            answers.append(evaluation.judge(asked, settings, stop, progress))
         progress.end()
         report = verdicts.merge_parts([answer.report for answer in answers])
         report.seconds = time.monotonic() - begun
@@ -195,7 +196,7 @@ def _catalogue(args: argparse.Namespace) -> int:
     out = output.make(None, "mutate")
     begun = time.monotonic()
     with Stop() as stop:
-        decided = decisions.judge(entries, out.scratch, args.jobs, stop, show=_show_entries)
+        decided = catalogue.judge(entries, out.scratch, args.jobs, stop, show=_show_entries)
     for row in decided:
         if row.verdict is not Verdict.KILLED:
             print(f"{row.verdict}: {row.plant.name} ({row.plant.file}): {row.why}")
@@ -339,7 +340,7 @@ def _hunt(
             file, folder, 1, corpus=HARNESSES, names=frozenset(names), hunt=float(args.hunt)
         )
         print(f"hunting {len(names)} survivors of {file}, {args.hunt} s each")
-        answer = mutation.judge(asked, settings, stop, lambda *_: None)
+        answer = evaluation.judge(asked, settings, stop, lambda *_: None)
         for name in names:
             found = answer.found.get(name)
             if found is None:

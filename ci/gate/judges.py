@@ -19,7 +19,7 @@ from typing import Any
 from ci.exits import Exit, Untrusted
 from ci.gate import changes
 from ci.gate.changes import Change, git
-from ci.mutation import Settings
+from ci.mutation.evaluation import Settings
 from ci.process import Job
 from mutants import ledger, plants
 from mutants.ledger import Entry

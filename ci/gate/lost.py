@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ci import mutation
 from ci.gate import changes
-from ci.mutation import Asked
+from ci.mutation import evaluation
+from ci.mutation.evaluation import Asked
 from ci.process import ROOT, Job, Stop, run_all
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def _mutants(
         root=gate.root,
     )
     try:
-        judged = mutation.judge(asked, gate.settings, gate.stop, lambda *_: None)
-    except (mutation.NotClean, mutation.NothingRuns) as error:
+        judged = evaluation.judge(asked, gate.settings, gate.stop, lambda *_: None)
+    except (evaluation.NotClean, evaluation.NothingRuns) as error:
         gate.red("tests", str(error), file)
         return 0, 0
     before = set(nodes)

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci import decisions, mutation, output
+from ci import output
 from ci.commands.mutate import Progress
 from ci.coverage.harness_selection import harnesses_that_reach
 from ci.exits import Exit, Untrusted
 from ci.gate import changes, code, judges, parts, verdict
 from ci.gate.changes import Change
 from ci.gate.verdict import Finding, Stage
-from ci.mutation import Asked, Settings
+from ci.mutation import catalogue, evaluation
+from ci.mutation.evaluation import Asked, Settings
 from ci.process import ROOT, Job, Stop, run_all
 from harnesses import HARNESSES
 from mutants import ledger, plants
@@ -136,7 +137,7 @@ class Gate:
         again, _, _ = judges.rewritten(was, self.catalogue_now(), self.root)
         entries = [*now, *again]
         where = self.folder / "catalogue"
-        decided = decisions.judge(entries, where, self.jobs, self.stop, self.root)
+        decided = catalogue.judge(entries, where, self.jobs, self.stop, self.root)
         for at, row in enumerate(decided):
             # What has lost its witness by being rewritten asks for a person's word already.
             spared = Fate.NOT_RUN if at >= len(now) else Fate.KILLED
@@ -164,8 +165,8 @@ class Gate:
             where = self.folder / "mutants" / file.replace("/", "-").removesuffix(".py")
             asked = Asked(file, where, self.jobs, functions, unchanged=True, root=self.root)
             try:
-                judged = mutation.judge(asked, self.settings, self.stop, progress)
-            except (mutation.NotClean, mutation.NothingRuns) as error:
+                judged = evaluation.judge(asked, self.settings, self.stop, progress)
+            except (evaluation.NotClean, evaluation.NothingRuns) as error:
                 self.red("tests", str(error), file)
                 continue
             finally:

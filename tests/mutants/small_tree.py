@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from ci.mutation import Settings
+from ci.mutation.evaluation import Settings
 from mutants.plants import ROOT
 
 ENGINE = '''"""An engine of one file, in which every verdict can be had."""

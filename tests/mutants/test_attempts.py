@@ -21,7 +21,7 @@ from ci.commands import gate
 from ci.exits import Untrusted
 from ci.gate import changes, judges, verdict
 from ci.gate.stages import Gate
-from ci.mutation import Settings
+from ci.mutation.evaluation import Settings
 from ci.process import ROOT, Stop
 from tests.tools import need_git
 

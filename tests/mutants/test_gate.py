@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ci import decisions
 from ci.command import main
 from ci.commands import gate
 from ci.exits import Exit, Untrusted, UsageError
 from ci.gate import changes, lost, stages, verdict
 from ci.gate.changes import Change
 from ci.gate.verdict import Finding, Stage
+from ci.mutation import catalogue
 from ci.process import ROOT, Stop
 from mutants.plants import Plant
 from mutants.verdicts import Verdict
@@ -215,7 +215,7 @@ def test_every_verdict_of_a_decision(tmp_path: Path) -> None:
         plant("aborts", "if not ok:", "if ok:", f"test {TEST}::test_guarded"),
     ]
     with Stop() as stop:
-        decided = decisions.judge(entries, tmp_path / "run", 2, stop, root)
+        decided = catalogue.judge(entries, tmp_path / "run", 2, stop, root)
     told = {row.plant.name: (row.verdict, row.why) for row in decided}
     assert {name: fate for name, (fate, _) in told.items()} == {
         "killed": Verdict.KILLED,
@@ -237,7 +237,7 @@ def test_a_witness_that_fails_with_no_fault_can_tell_nothing(tmp_path: Path) -> 
     root = make(tmp_path / "tree")
     (root / TEST).write_text(TESTS.replace("double(3) == 6", "double(3) == 7"))
     with Stop() as stop:
-        (row,) = decisions.judge([plant("one", "x + x", "x")], tmp_path / "run", 1, stop, root)
+        (row,) = catalogue.judge([plant("one", "x + x", "x")], tmp_path / "run", 1, stop, root)
     assert row.verdict is Verdict.NOT_RUN and "fails with no fault" in row.why
 
 

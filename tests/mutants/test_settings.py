@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import mutation
 from ci.exits import UsageError
+from ci.mutation import evaluation
 from ci.process import ROOT
 
 TEXT = (ROOT / "setup.cfg").read_text(encoding="utf-8")
@@ -57,11 +57,11 @@ WRONG: dict[str, tuple[Callable[[str], str], str]] = {
 }
 
 
-def read(folder: Path, text: str) -> mutation.Settings:
+def read(folder: Path, text: str) -> evaluation.Settings:
     for name in ("engine", "tests"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "setup.cfg").write_text(text, encoding="utf-8")
-    return mutation.read_settings(folder / "setup.cfg")
+    return evaluation.read_settings(folder / "setup.cfg")
 
 
 def test_the_committed_settings_are_read(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ci import mutation
 from ci.commands import mutate
 from ci.exits import Exit, Untrusted, UsageError
-from ci.mutation import Asked, Judged
+from ci.mutation import evaluation
+from ci.mutation.evaluation import Asked, Judged
 from ci.process import ROOT, Stop
 from mutants import ledger, loop, verdicts
 from mutants.ledger import Settled
@@ -21,7 +21,7 @@ from tests.mutants.small_tree import ENGINE, SETTINGS, TESTS, make
 def judge(root: Path, folder: Path, **asked: object) -> Judged:
     given = Asked("engine/tiny.py", folder, 2, root=root, **asked)  # type: ignore[arg-type]
     with Stop() as stop:
-        return mutation.judge(given, SETTINGS, stop, lambda *_: None)
+        return evaluation.judge(given, SETTINGS, stop, lambda *_: None)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_a_test_that_fails_with_no_mutant_is_no_run(tmp_path: Path) -> None:
     root = make(tmp_path / "tree")
     test = root / "tests" / "engine" / "test_tiny.py"
     test.write_text(TESTS.replace("double(3) == 6", "double(3) == 7"))
-    with pytest.raises(mutation.NotClean, match="test_double fails with no mutant"):
+    with pytest.raises(evaluation.NotClean, match="test_double fails with no mutant"):
         judge(root, tmp_path / "run", only=frozenset({"double"}))
 
 
@@ -180,7 +180,7 @@ def test_a_driver_that_breaks_is_quoted(tmp_path: Path) -> None:
     log.write_text("Traceback (most recent call last):\n  ...\nValueError: of the driver\n")
     asked = Asked("engine/tiny.py", tmp_path, 1)
     with pytest.raises(Untrusted, match="before it was done: ValueError: of the driver; its log"):
-        mutation._read(asked, Judged(Report(), ()), [{"due": 1}], Stop(), log)
+        evaluation._read(asked, Judged(Report(), ()), [{"due": 1}], Stop(), log)
 
 
 def test_a_hunt_finds_the_input_that_tells_a_survivor(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def report_of(*fates: Verdict) -> Report:
     return Report(results, {"engine/a.py": len(fates)}, len(fates))
 
 
-NUMBERS = mutation.Settings({}, (), {"survivors": 0, "crashed": 0, "argued_percent": 3})
+NUMBERS = evaluation.Settings({}, (), {"survivors": 0, "crashed": 0, "argued_percent": 3})
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_results_that_are_none_are_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_every_file_of_the_engine_with_logic_has_a_row_of_tests() -> None:
-    rows = set(mutation.read_settings().tests)
+    rows = set(evaluation.read_settings().tests)
     plain = {
         "engine/__init__.py",
         "engine/codepoints.py",

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ci import mutation
 from ci.command import main
 from ci.exits import Exit
-from ci.mutation import Asked, Judged
+from ci.mutation import evaluation
+from ci.mutation.evaluation import Asked, Judged
 from ci.process import Stop
 from mutants import survey
 from mutants.verdicts import Verdict
@@ -29,7 +29,7 @@ def judge(folder: Path, engine: str, tests: str, after: str = "") -> Judged:
     names = frozenset(mutant.name for mutant in made if after in ("", mutant.after))
     with Stop() as stop:
         asked = Asked("engine/tiny.py", folder / "run", 2, names=names, root=root)
-        return mutation.judge(asked, SETTINGS, stop, lambda *_: None)
+        return evaluation.judge(asked, SETTINGS, stop, lambda *_: None)
 
 
 # -- what gets no mutants ---------------------------------------------------------------------
