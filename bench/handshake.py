@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bench import again, clock, peers, primitives, table
-from bench.shakers import AT_ONCE, FULL, MUTUAL, RESUMED, Fixture, Turn, by_engine, by_ssl
+from bench import clock, peers, primitives, rerun, table
+from bench.handshake_servers import AT_ONCE, FULL, MUTUAL, RESUMED, Fixture, Turn, by_engine, by_ssl
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=table.positive, default=AT_ONCE, metavar="N",
                         help="handshakes a server a round (default %(default)s)")
     parser.add_argument("--kind", choices=KINDS, help="only these (default: all three)")
-    again.add_suite(parser)
+    rerun.add_suite(parser)
     table.add_json(parser)
 
 
@@ -115,12 +115,12 @@ def measure(rounds: int, count: int, kinds: Sequence[str]) -> table.Result:
 
 def run(args: argparse.Namespace) -> int:
     """The command: 0, 2 when the file cannot be written, 3 when a side failed."""
-    if not again.is_restricted():
+    if not rerun.is_restricted():
         fault = table.check_json(args.json)
         if fault:
             print(f"residue bench: {fault}", file=sys.stderr)
             return 2
-        return again.start("handshake", args)
+        return rerun.start("handshake", args)
     try:
         table.show(measure(args.rounds, args.count, [args.kind] if args.kind else KINDS), args.json)
     except peers.Untrusted as error:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from bench import again, clock, peers, table
+from bench import clock, peers, rerun, table
 from engine import Engine, Event
 
 Turn = Callable[[int], int]
@@ -188,7 +188,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=table.positive, default=1000, metavar="N",
                         help="small trips a server a round; a tenth of it large ones "
                         "(default %(default)s)")
-    again.add_suite(parser)
+    rerun.add_suite(parser)
     table.add_json(parser)
 
 
@@ -226,12 +226,12 @@ def measure(rounds: int, count: int) -> table.Result:
 
 def run(args: argparse.Namespace) -> int:
     """The command: 0, 2 when the file cannot be written, 3 when a side failed."""
-    if not again.is_restricted():
+    if not rerun.is_restricted():
         fault = table.check_json(args.json)
         if fault:
             print(f"residue bench: {fault}", file=sys.stderr)
             return 2
-        return again.start("records", args)
+        return rerun.start("records", args)
     try:
         table.show(measure(args.rounds, args.count), args.json)
     except peers.Untrusted as error:

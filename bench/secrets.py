@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import table, vault
+from bench import secrets_process, table
 from engine.drbg import Drbg
 from engine.layout import ENTROPY, ENTROPY_END
 from peers.liar import Client
@@ -50,7 +50,9 @@ class Engine:
 
     def __init__(self, identity: Identity) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bench.vault"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", "bench.secrets_process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         seed, self.ticket_key = os.urandom(32), os.urandom(32)
         self._draws = Drbg(seed)
@@ -61,10 +63,10 @@ class Engine:
         """One call, and its answer."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
-        stdin.write(vault.FRAME.pack(operation.encode(), slot, len(data)) + data)
+        stdin.write(secrets_process.FRAME.pack(operation.encode(), slot, len(data)) + data)
         stdin.flush()
-        (length,) = struct.unpack(">I", vault.read_into(stdout, 4))
-        return bytes(vault.read_into(stdout, length))
+        (length,) = struct.unpack(">I", secrets_process.read_into(stdout, 4))
+        return bytes(secrets_process.read_into(stdout, length))
 
     def serve(self, slot: int) -> bytes:
         """Begin a connection; what it drew."""
@@ -145,10 +147,10 @@ def retried(engine: Engine, known: Known, name: str) -> None:
 
 def resumed(engine: Engine, known: Known, name: str) -> None:
     """One that gets a ticket, and one that comes back with it."""
-    first = honest(engine, Client(name, now_ms=vault.NOW_MS), known)
+    first = honest(engine, Client(name, now_ms=secrets_process.NOW_MS), known)
     engine.ask("D", 0)
     tickets: list[Ticket] = first.tickets
-    again = Client(name + " again", now_ms=vault.NOW_MS, tickets=tickets)
+    again = Client(name + " again", now_ms=secrets_process.NOW_MS, tickets=tickets)
     if not honest(engine, again, known).resumed:
         raise AssertionError("the ticket was not taken")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from bench import again, holder, peers
+from bench import memory_process, peers, rerun
 
 PATIENCE = 30.0
 """Seconds after which a server that says nothing has failed."""
@@ -54,46 +54,46 @@ class Target(Protocol):
 
 
 class EngineProcess:
-    """An engine in a process of its own (`bench.holder`)."""
+    """An engine in a process of its own (`bench.memory_process`)."""
 
     def __init__(
         self, count: int, areas: int | None, resting: int | None, roots: bytes | None = None
     ) -> None:
         """With `roots`, PEM, every client must show a certificate."""
         ours, theirs = socket.socketpair()
-        child = [sys.executable, "-m", "bench.holder", str(theirs.fileno()), "--count", str(count),
-                 "--now-ms", str(time.time_ns() // 1_000_000)]
+        child = [sys.executable, "-m", "bench.memory_process", str(theirs.fileno())]
+        child += ["--count", str(count), "--now-ms", str(time.time_ns() // 1_000_000)]
         if areas is not None:
             child += ["--areas", str(areas)]
         if resting is not None:
             child += ["--resting", str(resting)]
         with theirs:
             self._process = subprocess.Popen(
-                child, pass_fds=[theirs.fileno()], env=again.environment()
+                child, pass_fds=[theirs.fileno()], env=rerun.environment()
             )
         self._pipe = ours
         self._answers: dict[int, bytes] = {}
         identity = peers.identity()
         for part in (identity.chain, identity.key, roots or b""):
-            ours.sendall(holder.LENGTH.pack(len(part)) + part)
+            ours.sendall(memory_process.LENGTH.pack(len(part)) + part)
 
     def _ask(self, operation: bytes, slot: int = 0, data: bytes = b"") -> bytes:
         try:
-            self._pipe.sendall(holder.FRAME.pack(operation, slot, len(data)) + data)
-            length = holder.LENGTH.unpack(holder.read_exactly(self._pipe, 4))[0]
-            return holder.read_exactly(self._pipe, length)
+            self._pipe.sendall(memory_process.FRAME.pack(operation, slot, len(data)) + data)
+            length = memory_process.LENGTH.unpack(memory_process.read_exactly(self._pipe, 4))[0]
+            return memory_process.read_exactly(self._pipe, length)
         except (EOFError, OSError):
             raise peers.Untrusted("the process that holds the engine ended") from None
 
     def connect(self, slot: int) -> None:
         """A connection is served; nothing was read for it."""
-        self._ask(holder.SERVE, slot)
+        self._ask(memory_process.SERVE, slot)
 
     def send(self, slot: int, data: bytes) -> int:
         """Feed; what goes out for it is kept until `receive`."""
-        answer = self._ask(holder.FEED, slot, data)
+        answer = self._ask(memory_process.FEED, slot, data)
         self._answers[slot] = answer[4:]
-        return int(holder.LENGTH.unpack(answer[:4])[0])
+        return int(memory_process.LENGTH.unpack(answer[:4])[0])
 
     def receive(self, slot: int) -> bytes:
         """What went out at the last `send`; asked twice, nothing more will come."""
@@ -104,11 +104,11 @@ class EngineProcess:
 
     def resident(self) -> int:
         """As the process itself reads it, garbage collected before."""
-        return int(holder.LENGTH.unpack(self._ask(holder.RESIDENT))[0])
+        return int(memory_process.LENGTH.unpack(self._ask(memory_process.RESIDENT))[0])
 
     def check(self) -> None:
         """Nothing may be left of what the connections moved."""
-        areas, free, resting, residue = struct.unpack(">4I", self._ask(holder.SUMMARY))
+        areas, free, resting, residue = struct.unpack(">4I", self._ask(memory_process.SUMMARY))
         if residue:
             raise peers.Untrusted(f"residue {residue} ({areas} areas, {free} free, {resting} rest)")
 
@@ -149,7 +149,7 @@ class ServerProcess:
         self._log = Path(self._folder.name, "log")
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                child, stdout=log, stderr=subprocess.STDOUT, env=again.environment()
+                child, stdout=log, stderr=subprocess.STDOUT, env=rerun.environment()
             )
         self._listening = self._wait(len(binds))
 
@@ -194,7 +194,7 @@ class ServerProcess:
     def resident(self) -> int:
         """Of the server's process, once it has had time to come to rest."""
         time.sleep(_SETTLING)
-        return holder.resident(self._process.pid)
+        return memory_process.resident(self._process.pid)
 
     def check(self) -> None:
         """The server must still run."""

@@ -60,7 +60,7 @@ def start(name: str, args: argparse.Namespace) -> int:
             path.write_text(_CONFIGURATION.format(suite=args.suite), encoding="ascii")
             variables["OPENSSL_CONF"] = str(path)
         kept = {key: value for key, value in vars(args).items() if _is_plain(value)}
-        child = [sys.executable, "-m", "bench.again", name, json.dumps(kept)]
+        child = [sys.executable, "-m", "bench.rerun", name, json.dumps(kept)]
         sys.stdout.flush()
         # With every descriptor: the file for the results may be one (`--json >(...)`).
         return subprocess.call(child, env=variables, close_fds=False)

@@ -43,7 +43,7 @@ def resident(pid: int | str = "self") -> int:
     return total
 
 
-class Holder:
+class MemoryProcess:
     """The engine and the room that its output passes through."""
 
     def __init__(self, args: argparse.Namespace, identity: peers.Identity, roots: bytes) -> None:
@@ -102,7 +102,7 @@ class Holder:
 
 def main() -> int:
     """Serve frames until the other side closes."""
-    parser = argparse.ArgumentParser(prog="bench.holder")
+    parser = argparse.ArgumentParser(prog="bench.memory_process")
     parser.add_argument("descriptor", type=int)
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--areas", type=int)
@@ -113,13 +113,13 @@ def main() -> int:
         chain, key, roots = (
             read_exactly(pipe, LENGTH.unpack(read_exactly(pipe, 4))[0]) for _ in range(3)
         )
-        holder = Holder(args, peers.Identity(chain, key), roots)
+        process = MemoryProcess(args, peers.Identity(chain, key), roots)
         while True:
             try:
                 operation, slot, length = FRAME.unpack(read_exactly(pipe, FRAME.size))
             except EOFError:
                 return 0
-            answer = holder.answer(operation, slot, read_exactly(pipe, length))
+            answer = process.answer(operation, slot, read_exactly(pipe, length))
             pipe.sendall(LENGTH.pack(len(answer)))
             pipe.sendall(answer)
 

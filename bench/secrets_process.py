@@ -31,7 +31,7 @@ def read_into(stream: IO[bytes], length: int) -> bytearray:
     return data
 
 
-class Vault:
+class SecretsProcess:
     """The engine and its calls, by letters."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Vault:
 
 def main() -> None:
     """Answer until the other side goes away."""
-    vault = Vault()
+    process = SecretsProcess()
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     while True:
         try:
@@ -95,7 +95,7 @@ def main() -> None:
             data = read_into(stdin, length)
         except EOFError:
             return
-        said = vault.answer(operation.decode(), slot, data)
+        said = process.answer(operation.decode(), slot, data)
         stdout.write(struct.pack(">I", len(said)) + said)
         stdout.flush()
 
