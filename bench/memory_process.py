@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from bench import peers
+from ci.exits import Exit
 from engine import Engine, Event
 
 FRAME = struct.Struct(">cII")
@@ -128,6 +129,7 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except peers.Untrusted as error:
-        sys.exit(f"residue bench: {error}")
+        print(f"residue bench: {error}", file=sys.stderr)
+        sys.exit(Exit.UNTRUSTED)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(Exit.INTERRUPTED)

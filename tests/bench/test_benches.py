@@ -7,7 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from bench import handshake, memory, peers, records, secrets
+from bench import handshake, memory, peers, records, secrets, targets
+from ci.exits import Exit
 
 TINY = {
     "handshake": (handshake, ["--rounds", "2", "--count", "2"]),
@@ -146,7 +147,19 @@ def test_a_count_of_nothing_is_refused(module: ModuleType) -> None:
     assert stopped.value.code == 2
 
 
-def test_a_holder_that_ends_is_a_run_not_to_be_trusted(
+def test_the_measured_process_says_that_a_failed_connection_is_a_run_not_to_be_trusted(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """By its own exit code too, which its parent need not be there to read."""
+    with targets.EngineProcess(1, None, None) as measured:
+        measured.connect(0)
+        with pytest.raises(peers.Untrusted):
+            measured.send(0, b"GET / HTTP/1.1\r\n\r\n")
+        assert measured._process.wait(timeout=20) == Exit.UNTRUSTED
+    assert capfd.readouterr().err.startswith("residue bench: a connection failed: ")
+
+
+def test_a_measured_process_that_ends_is_a_run_not_to_be_trusted(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A connection that is served twice is refused by the engine: the process ends."""
