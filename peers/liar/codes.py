@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 # Record types (§5.1).
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 20, 21, 22, 23
 
@@ -16,6 +18,44 @@ SIGNATURE_ALGORITHMS, ALPN, SIGNED_CERTIFICATE_TIMESTAMP, PADDING = 13, 16, 18, 
 RECORD_SIZE_LIMIT, PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS = 28, 41, 42, 43
 COOKIE, PSK_KEY_EXCHANGE_MODES, CERTIFICATE_AUTHORITIES, OID_FILTERS = 44, 45, 47, 48
 POST_HANDSHAKE_AUTH, SIGNATURE_ALGORITHMS_CERT, KEY_SHARE = 49, 50, 51
+
+
+class Extension(NamedTuple):
+    """What there is to know of an extension beside its number: its name, and the server's messages
+    that may answer one that was offered."""
+
+    name: str
+    answered: tuple[str, ...] = ()
+
+
+SERVER, RETRY = "ServerHello", "HelloRetryRequest"
+ENCRYPTED, ENTRY = "EncryptedExtensions", "CertificateEntry"
+EXTENSIONS = {
+    SERVER_NAME: Extension("server_name", (ENCRYPTED,)),
+    MAX_FRAGMENT_LENGTH: Extension("max_fragment_length", (ENCRYPTED,)),
+    STATUS_REQUEST: Extension("status_request", (ENTRY,)),
+    SUPPORTED_GROUPS: Extension("supported_groups", (ENCRYPTED,)),
+    11: Extension("ec_point_formats"),
+    SIGNATURE_ALGORITHMS: Extension("signature_algorithms"),
+    ALPN: Extension("alpn", (ENCRYPTED,)),
+    SIGNED_CERTIFICATE_TIMESTAMP: Extension("signed_certificate_timestamp", (ENTRY,)),
+    PADDING: Extension("padding"),
+    22: Extension("encrypt_then_mac"),
+    23: Extension("extended_master_secret"),
+    27: Extension("compress_certificate"),
+    RECORD_SIZE_LIMIT: Extension("record_size_limit", (ENCRYPTED,)),
+    35: Extension("session_ticket"),
+    PRE_SHARED_KEY: Extension("pre_shared_key", (SERVER,)),
+    EARLY_DATA: Extension("early_data", (ENCRYPTED,)),
+    SUPPORTED_VERSIONS: Extension("supported_versions", (SERVER, RETRY)),
+    COOKIE: Extension("cookie", (RETRY,)),
+    PSK_KEY_EXCHANGE_MODES: Extension("psk_key_exchange_modes"),
+    CERTIFICATE_AUTHORITIES: Extension("certificate_authorities"),
+    OID_FILTERS: Extension("oid_filters"),
+    POST_HANDSHAKE_AUTH: Extension("post_handshake_auth"),
+    SIGNATURE_ALGORITHMS_CERT: Extension("signature_algorithms_cert"),
+    KEY_SHARE: Extension("key_share", (SERVER, RETRY)),
+}
 
 # Suites (appendix B.4), groups (§4.2.7), signature schemes (§4.2.3).
 AES_128_GCM_SHA256, AES_256_GCM_SHA384, CHACHA20_POLY1305_SHA256 = 0x1301, 0x1302, 0x1303

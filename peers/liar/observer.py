@@ -22,7 +22,7 @@ no data before the client's Finished), and is switched off to play against other
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -236,8 +236,7 @@ class Observer:
         if answer.retry:
             self._on_retry(answer, whole, sent, suite)
             return
-        allowed = {codes.SUPPORTED_VERSIONS, codes.KEY_SHARE, codes.PRE_SHARED_KEY}
-        self._asked(answer.extensions, allowed, "ServerHello")
+        self._asked(answer.extensions, codes.SERVER)
         rule = "RFC 8446 §4.1.3: a ServerHello has a supported_versions of 0x0304 and a key_share"
         check(answer.extensions.get(codes.SUPPORTED_VERSIONS) == b"\x03\x04", rule)
         check(codes.KEY_SHARE in answer.extensions, rule)
@@ -270,9 +269,8 @@ class Observer:
     ) -> None:
         rule = "RFC 8446 §4.1.4: one HelloRetryRequest, for a group we support and sent no share of"
         check(self.state == "hello", rule, "a second one")
-        allowed = {codes.SUPPORTED_VERSIONS, codes.KEY_SHARE, codes.COOKIE}
         # A cookie alone may come without having been offered (§4.2.2).
-        self._asked({k: b for k, b in answer.extensions.items() if k != 44}, allowed, "retry")
+        self._asked([kind for kind in answer.extensions if kind != codes.COOKIE], codes.RETRY)
         check(answer.extensions.get(codes.SUPPORTED_VERSIONS) == b"\x03\x04", rule, "version")
         group = answer.extensions.get(codes.KEY_SHARE)
         self.cookie = answer.extensions.get(codes.COOKIE)
@@ -287,18 +285,16 @@ class Observer:
         self.retried = True
         self.state = "retry"
 
-    def _asked(self, found: dict[int, bytes], allowed: set[int], where: str) -> None:
+    def _asked(self, found: Iterable[int], where: str) -> None:
         for kind in found:
+            known = codes.EXTENSIONS.get(kind)
             rule = "RFC 8446 §4.2: an extension answers one that was offered, where it belongs"
-            check(kind in allowed and kind in self.sent_types, rule, f"{kind} in {where}")
+            allowed = known is not None and where in known.answered and kind in self.sent_types
+            check(allowed, rule, f"{kind} in {where}")
 
     def _on_encrypted_extensions(self, whole: bytes) -> None:
         found = messages.read_block(whole[4:], "EncryptedExtensions")
-        allowed = {
-            codes.SERVER_NAME, codes.MAX_FRAGMENT_LENGTH, codes.SUPPORTED_GROUPS, codes.ALPN,
-            codes.RECORD_SIZE_LIMIT, codes.EARLY_DATA,
-        }  # fmt: skip
-        self._asked(found, allowed, "EncryptedExtensions")
+        self._asked(found, codes.ENCRYPTED)
         if codes.SERVER_NAME in found:
             check(not found[codes.SERVER_NAME], "RFC 6066 §3: the server's server_name is empty")
             self.name_answered = True
@@ -325,8 +321,7 @@ class Observer:
     def _on_certificate(self, whole: bytes) -> None:
         entries = messages.read_certificate(whole[4:])
         for _, extensions in entries:
-            allowed = {codes.STATUS_REQUEST, codes.SIGNED_CERTIFICATE_TIMESTAMP}
-            self._asked(extensions, allowed, "CertificateEntry")
+            self._asked(extensions, codes.ENTRY)
         self.chain = tuple(der for der, _ in entries)
         self._spki = messages.leaf_key(self.chain[0])
         if self.roots:

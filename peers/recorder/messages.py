@@ -10,16 +10,7 @@ from collections.abc import Callable, Iterator
 from peers.liar import codes
 from peers.liar.codes import ALERT_NAMES, MESSAGE_NAMES, SUITE_NAMES
 
-EXTENSIONS = {
-    0: "server_name", 1: "max_fragment_length", 5: "status_request", 10: "supported_groups",
-    11: "ec_point_formats", 13: "signature_algorithms", 16: "alpn",
-    18: "signed_certificate_timestamp", 21: "padding", 22: "encrypt_then_mac",
-    23: "extended_master_secret", 27: "compress_certificate", 28: "record_size_limit",
-    35: "session_ticket", 41: "pre_shared_key", 42: "early_data", 43: "supported_versions",
-    44: "cookie", 45: "psk_key_exchange_modes", 47: "certificate_authorities",
-    48: "oid_filters", 49: "post_handshake_auth", 50: "signature_algorithms_cert",
-    51: "key_share",
-}  # fmt: skip
+EXTENSIONS = {code: extension.name for code, extension in codes.EXTENSIONS.items()}
 GROUPS = {
     **codes.GROUP_NAMES, codes.SECP521R1: "P-521", codes.X448: "X448",
     codes.X25519MLKEM768: "X25519MLKEM768",
