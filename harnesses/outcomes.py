@@ -22,6 +22,15 @@ CORPUS = ROOT / "corpus"
 # A name stands in outcomes files, between tabs, and in the catalogue, between spaces.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
+AES_128 = "TLS_AES_128_GCM_SHA256"
+AES_256 = "TLS_AES_256_GCM_SHA384"
+CHACHA = "TLS_CHACHA20_POLY1305_SHA256"
+
+
+def chosen(suite: str = AES_128, group: str = "X25519", retried: str = "no", more: str = "") -> str:
+    """The outcome of a hello that is answered."""
+    return f"waiting suite={suite} group={group} retried={retried}{more}"
+
 
 class Outcome(NamedTuple):
     """What an input must end as, and why when that surprises."""

@@ -21,6 +21,7 @@ from peers.liar.record import record
 
 from . import fixtures
 from .connection import STORY, Connection
+from .fixtures import plain
 from .formats.server import (
     CHECK_SIGNATURE,
     CLIENT_AUTH,
@@ -34,7 +35,6 @@ from .formats.server import (
     Step,
 )
 from .oracles import HEADER, Broken, check_memory, check_work, looked, one_in, records
-from .seeds.hello import plain
 from .whitebox import check_sealed_alert, check_zero, seed_again, write_key
 
 SLOTS = 3

@@ -30,7 +30,7 @@ from .. import fixtures
 from ..honest_client import Talk
 from ..models import ticket as rules
 from ..models.ticket import Fields, Offer
-from ..seeds.hello import AES_128, AES_256, chosen
+from ..outcomes import AES_128, AES_256, chosen
 from .server import CLIENT_OPTIONAL, CLIENT_REQUIRED, Call, Script, Step
 
 VERSION = 1

@@ -13,7 +13,7 @@ import importlib
 
 from .. import HARNESSES, outcomes, provenance
 from ..outcomes import Outcome
-from .hello import Case
+from .case import Case
 
 PREFIX = "handmade-"
 

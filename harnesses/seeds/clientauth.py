@@ -21,7 +21,7 @@ from peers.liar.wire import vec16, vec24
 from .. import fixtures
 from ..build_identity import CLIENT_ROOT, MIDDLE, client
 from ..clientauth import HONEST, KINDS, LEAF, OPTIONAL, UNDER_MIDDLE, build
-from .hello import Case
+from .case import Case
 
 NOW = datetime.datetime.fromtimestamp(fixtures.NOW_MS // 1000, datetime.UTC)
 SECOND = datetime.timedelta(seconds=1)

@@ -11,10 +11,13 @@ from peers.liar import hello as build
 from peers.liar.hello import Hello
 from peers.liar.record import record
 
+from ..fixtures import plain
 from ..formats.server import NO_AES, Call, parse
 from ..hello import hello_records
+from ..outcomes import chosen
 from . import server, server_flights, server_states
-from .hello import P521, Case, chosen, plain, psk, without
+from .case import Case
+from .hello import P521, psk, without
 from .hello import cases as hello_cases
 
 RSA_PKCS1_SHA256 = 0x0401

@@ -9,64 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
 
 from engine import codepoints as c
 from peers.liar import hello as build
 from peers.liar.hello import Hello
-from peers.liar.shares import make_share
 from peers.liar.wire import u16s, vec8, vec16
 
-RANDOM = bytes(range(32))
-SESSION_ID = bytes(range(64, 96))
-SUITES = (c.TLS_AES_128_GCM_SHA256, c.TLS_CHACHA20_POLY1305_SHA256, c.TLS_AES_256_GCM_SHA384)
-SECRET = bytes([7]) * 32
-"""The client's private keys follow from it."""
-
-X25519_KEY = (c.X25519, make_share(c.X25519, SECRET).public)
-P256_KEY = (c.P256, make_share(c.P256, SECRET).public)
-P384_KEY = (c.P384, make_share(c.P384, SECRET).public)
-
-
-class Case(NamedTuple):
-    """One input: its bytes, the outcome it must have, what it is there for, and why it ends so
-    where that surprises."""
-
-    data: bytes
-    outcome: str
-    what: str
-    reason: str = ""
-
+from ..fixtures import P256_KEY, P384_KEY, SUITES, X25519_KEY, plain
+from ..outcomes import AES_256, CHACHA, chosen
+from .case import Case
 
 GREASE = 0x1A1A
 P521 = 25
 HYBRID = 0x11EC
 
 FORMAT = "tls-server-client-hello-format"
-
-AES_128 = "TLS_AES_128_GCM_SHA256"
-AES_256 = "TLS_AES_256_GCM_SHA384"
-CHACHA = "TLS_CHACHA20_POLY1305_SHA256"
-
-
-def chosen(suite: str = AES_128, group: str = "X25519", retried: str = "no", more: str = "") -> str:
-    """The outcome of a hello that is answered."""
-    return f"waiting suite={suite} group={group} retried={retried}{more}"
-
-
-def plain(kind: int | None = None, data: bytes = b"") -> Hello:
-    """A small hello that every rule accepts, or the same with one extension put in or replaced."""
-    hello = Hello(RANDOM, SESSION_ID, list(SUITES))
-    hello.extensions = [
-        (c.EXT_SERVER_NAME, build.server_name("server.example")),
-        (c.EXT_SUPPORTED_GROUPS, build.code_list((c.X25519, c.P256, c.P384))),
-        (c.EXT_SIGNATURE_ALGORITHMS, build.code_list((c.ECDSA_SECP256R1_SHA256,))),
-        (c.EXT_SUPPORTED_VERSIONS, build.supported_versions(c.VERSION_TLS_1_3)),
-        (c.EXT_KEY_SHARE, build.key_shares([X25519_KEY])),
-    ]
-    if kind is not None:
-        hello.put(kind, data)
-    return hello
 
 
 def without(kind: int) -> Hello:

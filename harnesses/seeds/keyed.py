@@ -10,7 +10,8 @@ from peers.liar.wire import message
 
 from ..formats.keyed import ESTABLISHED, IDENTITIES, PADDING, TRUSTED, UNSETTLED, Kind, build
 from ..formats.keyed import certificate as honest_certificate
-from .hello import AES_128, AES_256, CHACHA, Case, chosen
+from ..outcomes import AES_128, AES_256, CHACHA, chosen
+from .case import Case
 
 Item = tuple[int, int, int, bytes]
 

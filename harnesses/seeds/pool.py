@@ -7,8 +7,9 @@ operation; what became of the others is compared with the model on the way.
 from __future__ import annotations
 
 from ..formats.pool import RESTING, SHAPES, encode
+from ..outcomes import AES_128, CHACHA
 from . import pool_ends
-from .hello import AES_128, CHACHA, Case
+from .case import Case
 from .pool_steps import (
     ALL_REST,
     CHACHA20,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..formats.pool import RESTING, SHAPES, encode
-from .hello import Case
+from .case import Case
 from .pool_steps import (
     ALL_REST,
     FEW,

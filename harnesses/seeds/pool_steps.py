@@ -7,7 +7,7 @@ from itertools import chain
 
 from ..formats.pool import RESTING, SHAPES, Operation
 from ..models.pool import SIZES
-from .hello import chosen
+from ..outcomes import chosen
 
 Steps = list[Operation]
 

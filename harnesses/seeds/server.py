@@ -17,13 +17,15 @@ from peers.liar.hello import Hello
 from peers.liar.record import record
 from peers.liar.wire import message
 
+from ..fixtures import P256_KEY, X25519_KEY, plain
 from ..formats.server import CHECK_SIGNATURE, EOF, NEIGHBOUR, NO_AES, NO_RESTING, STEPS, Call
 from ..formats.server import build as script
 from ..hello import hello_records
 from ..honest_client import Part, Talk, compose
 from ..oracles import one_in
+from ..outcomes import AES_128, AES_256, CHACHA, chosen
 from . import server_flights, server_states
-from .hello import AES_128, AES_256, CHACHA, P256_KEY, X25519_KEY, Case, chosen, plain
+from .case import Case
 from .hello import cases as hello_cases
 
 ESTABLISHED = "established"

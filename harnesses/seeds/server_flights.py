@@ -21,7 +21,8 @@ from .. import fixtures
 from ..build_identity import CLIENT_ROOT, MIDDLE, client
 from ..formats.server import CLIENT_OPTIONAL, CLIENT_REQUIRED
 from ..honest_client import Talk
-from .hello import AES_128, AES_256, Case, chosen
+from ..outcomes import AES_128, AES_256, chosen
+from .case import Case
 
 SALT = bytes(range(32))
 WORD = chosen().replace("waiting", "established")

@@ -19,7 +19,8 @@ from peers.liar.wire import message
 from ..build_identity import client
 from ..formats.server import CLIENT_REQUIRED, EOF
 from ..honest_client import Talk
-from .hello import FORMAT, P521, Case
+from .case import Case
+from .hello import FORMAT, P521
 
 UNEXPECTED = "tls-unexpected-message"
 DECODE = "tls-decode-error"

@@ -26,7 +26,8 @@ from ..formats.ticket import (
     SHA384,
     VERSION,
 )
-from .hello import AES_256, Case, chosen
+from ..outcomes import AES_256, chosen
+from .case import Case
 
 NOW = fixtures.NOW_MS
 GOOD = Contents(

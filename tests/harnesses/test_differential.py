@@ -6,11 +6,12 @@ import pytest
 
 from engine import codepoints as c
 from harnesses import differential, outcomes
+from harnesses.fixtures import plain
 from harnesses.models import differential as openssl
 from harnesses.models import differential_rows as rows
 from harnesses.models.differential import RETRY, Answer
 from harnesses.oracles import Broken
-from harnesses.seeds.hello import P521, plain, psk
+from harnesses.seeds.hello import P521, psk
 from peers.liar import hello as build
 from peers.liar.hello import Hello
 from peers.liar.record import record
