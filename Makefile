@@ -44,6 +44,7 @@ nightly: $(STAMP)
 	$(BIN)/python -m ci nightly --minutes $(MINUTES) --jobs $(JOBS)
 
 docs: $(STAMP)
+	@$(BIN)/python docs/architecture.py --update
 	@$(BIN)/python -m peers.recorder.refusals --update
 
 environment: $(STAMP)
