@@ -23,9 +23,8 @@ from mutmut.configuration import config
 from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 
-from mutants import profile
 from mutants.loop import CLEAN, Judged, Limits, Loop, NotClean, Suite
-from mutants.survey import function_of
+from mutants.verdicts import function_of
 
 
 class Tests:
@@ -88,7 +87,6 @@ def main(path: str) -> int:
     """Do the job that a file describes."""
     job: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     os.environ.pop("PYTHONPATH", None)
-    profile.register()
     with Path(job["out"]).open("a", encoding="utf-8") as out:
         say = partial(_say, out)
         with warnings.catch_warnings():

@@ -24,7 +24,7 @@ from types import FrameType
 from mutmut.mutation.trampoline import set_mutant_under_test
 
 from mutants.loop import CLEAN, Loop
-from mutants.survey import function_of
+from mutants.verdicts import function_of
 
 Run = Callable[[bytes], str]
 # One input: how long it may take before "still running" is its outcome, and how long it may be.

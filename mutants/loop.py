@@ -33,8 +33,7 @@ from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 
 from mutants import orphans
-from mutants.survey import function_of
-from mutants.verdicts import Verdict
+from mutants.verdicts import Verdict, function_of
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)

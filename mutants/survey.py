@@ -29,7 +29,7 @@ from mutmut.mutation import file_mutation
 from mutmut.mutation.trampoline_templates import mangle_function_name
 
 from mutants import operators
-from mutants.verdicts import Mutant, Unmutable
+from mutants.verdicts import Mutant, Unmutable, function_of
 
 # A lone one of these does not keep mutmut from a function.
 _HARMLESS = {"staticmethod", "classmethod"}
@@ -112,11 +112,6 @@ def unchanged(mutants: Iterable[Mutant]) -> list[str]:
     """The names of the mutants that are the functions themselves, of files mutated whole."""
     numbers = Counter(function_of(mutant.name) for mutant in mutants)
     return [f"{function}__mutmut_{number + 1}" for function, number in numbers.items()]
-
-
-def function_of(name: str) -> str:
-    """The part of a mutant's name that the switch records when its function runs."""
-    return name.partition("__mutmut_")[0]
 
 
 def _owners(module: cst.Module) -> dict[cst.FunctionDef, tuple[str, str]]:

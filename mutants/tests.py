@@ -10,14 +10,12 @@ import sys
 
 import pytest
 
-from mutants import profile
-
 
 def main(arguments: list[str]) -> int:
     """Run them."""
     os.environ.pop("PYTHONPATH", None)
-    profile.register()
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--tb=line", *arguments]))
+    quick = ["-x", "-q", "-p", "no:cacheprovider", "--tb=line", "--assert=plain"]
+    return int(pytest.main([*quick, *arguments]))
 
 
 if __name__ == "__main__":

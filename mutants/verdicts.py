@@ -55,6 +55,11 @@ class Mutant:
     diff: str
 
 
+def function_of(name: str) -> str:
+    """The part of a mutant's name that the switch records when its function runs."""
+    return name.partition("__mutmut_")[0]
+
+
 @dataclass(frozen=True)
 class Result:
     """A mutant and its verdict; `by` is the test or input that killed it."""

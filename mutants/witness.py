@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 
-from mutants import profile
-
 SAW, PASSED, ABSENT = "saw", "passed", "absent"
 
 
@@ -55,7 +53,6 @@ class _Watch:
 def main(path: str) -> int:
     """Ask every witness of a job."""
     os.environ.pop("PYTHONPATH", None)
-    profile.register()
     job: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     nodes = [line.removeprefix("test ") for line in job["seen_by"] if line.startswith("test ")]
     answers: dict[str, str] = {}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # What a test runs is no news for the summary page of the job that runs the tests.
 os.environ.pop("GITHUB_STEP_SUMMARY", None)
@@ -24,6 +24,14 @@ settings.register_profile(
     deadline=None,
     max_examples=2000,
     suppress_health_check=[HealthCheck.too_slow],
+)
+# Every verdict repeats. A mutant is killed by the first example that fails, not by the smallest.
+settings.register_profile(
+    "mutation",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
 )
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "laptop")

@@ -76,6 +76,17 @@ def run(data, thorough=False):
     return f"waiting suite={double(len(data))} verdict={slack(len(data))}"
 '''
 
+# Of Hypothesis nothing is needed here, and its plugin would import all of it in each run.
+SETUP = """[tool:pytest]
+addopts = --import-mode=importlib -p no:hypothesispytest
+pythonpath = .
+
+[mutmut]
+source_paths =
+    engine
+use_git_change_detection = false
+"""
+
 SETTINGS = Settings({"engine/tiny.py": ("tests/engine/test_tiny.py",)}, (), {})
 
 
@@ -87,6 +98,8 @@ def make(root: Path) -> Path:
         "tests/engine/test_tiny.py": TESTS,
         "harnesses/__init__.py": 'HARNESSES = ("tiny",)\n',
         "harnesses/tiny.py": HARNESS,
+        "setup.cfg": SETUP,
+        "pyproject.toml": "",
         "corpus/tiny/empty": "",
         "corpus/tiny/long": "0123456789",
         "corpus/tiny.outcomes": (
@@ -97,7 +110,5 @@ def make(root: Path) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     shutil.copy2(ROOT / "harnesses" / "outcomes.py", root / "harnesses" / "outcomes.py")
-    for name in ("setup.cfg", "pyproject.toml"):
-        shutil.copy2(ROOT / name, root / name)
     (root / "mutants").symlink_to(ROOT / "mutants")
     return root

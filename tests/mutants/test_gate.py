@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from ci.process import ROOT, Stop
 from mutants.plants import Plant
 from mutants.verdicts import Verdict
 from tests.mutants.small_tree import ENGINE, SETTINGS, TESTS, make
-from tests.tools import need_git, needs_git
+from tests.tools import git, needs_git
 
 TEST = "tests/engine/test_tiny.py"
 PLANTS = """
@@ -31,15 +30,6 @@ replacement = "x"
 rule = "twice"
 seen_by = ["test tests/engine/test_tiny.py::test_double"]
 """
-
-
-def git(root: Path, *arguments: str) -> str:
-    need_git()
-    identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(
-        ["git", *identity, *arguments], cwd=root, capture_output=True, check=True, text=True
-    )
-    return done.stdout
 
 
 @pytest.fixture

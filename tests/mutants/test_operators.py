@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from mutants import operators, survey
-from mutants.verdicts import Mutant
+from mutants.verdicts import Mutant, function_of
 
 SNIPPET = '''
 TABLE = {1: 2}
@@ -147,7 +147,7 @@ def test_a_mutant_says_where_it_is(mutants: list[Mutant]) -> None:
     assert deleted.function == "Area.clear"
     assert SNIPPET.splitlines()[deleted.line - 1].strip() == "count -= 1"
     assert "-        count -= 1" in deleted.diff and "+        pass" in deleted.diff
-    assert survey.function_of(deleted.name) == "engine.snippet.xǁAreaǁclear"
+    assert function_of(deleted.name) == "engine.snippet.xǁAreaǁclear"
 
 
 def test_the_mutated_file_has_them_all_and_a_planted_one_for_each_function() -> None:
