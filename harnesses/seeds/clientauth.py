@@ -20,7 +20,7 @@ from peers.liar.wire import vec16, vec24
 
 from .. import fixtures
 from ..build_identity import CLIENT_ROOT, MIDDLE, client
-from ..clientauth import HONEST, KINDS, LEAF, OPTIONAL, UNDER_MIDDLE, build
+from ..formats.clientauth import HONEST, KINDS, LEAF, OPTIONAL, UNDER_MIDDLE, build
 from .case import Case
 
 NOW = datetime.datetime.fromtimestamp(fixtures.NOW_MS // 1000, datetime.UTC)

@@ -13,13 +13,13 @@ from engine import codepoints as c
 from harnesses import fixtures
 from harnesses.build_identity import CLIENT_ROOT, MIDDLE, client
 from harnesses.clientauth import ROOTS
+from harnesses.formats.clientauth import resigned
 from harnesses.formats.keyed import ESTABLISHED, ITEMS, RECORDS, Kind, build, compile_flight, items
 from harnesses.formats.server import Call
 from harnesses.formats.ticket import FINGERPRINT, compile_offer
 from harnesses.models import ticket as rules
 from harnesses.models.clientauth import doubt, holds_key
 from harnesses.models.ticket import Offer
-from harnesses.resign import resigned
 from harnesses.seeds.ticket import GOOD
 from peers.liar import proofs
 from peers.liar.identities import authority, make
