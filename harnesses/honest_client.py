@@ -13,8 +13,7 @@ from peers.liar import Client
 from peers.liar.hello import Hello
 
 from . import fixtures
-from .formats.server import CLIENT_MODES, STEPS, Call, code_of, feeding
-from .formats.server import build as script
+from .formats.server import CLIENT_MODES, STEPS, Call, code_of, encode, feeding
 from .play import MAIN_SLOT, SLOTS
 
 Part = bytes | Call
@@ -84,7 +83,7 @@ def compose(parts: Iterable[Part], settings: int = 0) -> bytes:
             else:
                 joined.append(part)
         steps = _steps(joined)
-    return script(stream, steps, settings)
+    return encode(stream, steps, settings)
 
 
 def _steps(parts: list[Part]) -> bytes:

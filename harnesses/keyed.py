@@ -12,7 +12,7 @@ harness and judged as those are, and besides:
 
 from __future__ import annotations
 
-from .formats.keyed import IDENTITIES, TRUSTED, Flight, compile_flight
+from .formats.keyed import IDENTITIES, TRUSTED, Flight, decode
 from .oracles import Broken, looked
 from .play import Run, judge
 from .server import UNKNOWN
@@ -24,7 +24,7 @@ _BELIEVED = frozenset(identity.der for identity in IDENTITIES[:TRUSTED])
 
 def run(data: bytes, thorough: bool = False) -> str:
     """Runs one input; the outcome, or Broken. `thorough` leaves no oracle to a sample."""
-    flight = compile_flight(data)
+    flight = decode(data)
     if flight is None:
         return UNKNOWN
     played = judge(flight.script, data, thorough)

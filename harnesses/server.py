@@ -6,7 +6,7 @@ and by what it is judged, is `harnesses.play`.
 
 from __future__ import annotations
 
-from .formats.server import parse
+from .formats.server import decode
 from .play import judge
 
 MAX_LEN = 20_480
@@ -16,5 +16,5 @@ UNKNOWN = "unknown-format"
 
 def run(data: bytes, thorough: bool = False) -> str:
     """Runs one input; the outcome, or Broken. `thorough` leaves no oracle to a sample."""
-    script = parse(data)
+    script = decode(data)
     return UNKNOWN if script is None else judge(script, data, thorough).outcome

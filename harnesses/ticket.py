@@ -7,7 +7,7 @@ second time (`harnesses.models.ticket`): no ticket resumes, or is refused, by on
 
 from __future__ import annotations
 
-from .formats.ticket import compile_offer
+from .formats.ticket import decode
 from .oracles import Broken, looked
 from .play import judge
 from .server import UNKNOWN
@@ -17,7 +17,7 @@ MAX_LEN = 700
 
 def run(data: bytes, thorough: bool = False) -> str:
     """Runs one input; the outcome, or Broken. `thorough` leaves no oracle to a sample."""
-    offered = compile_offer(data)
+    offered = decode(data)
     if offered is None:
         return UNKNOWN
     played = judge(offered.script, data, thorough)

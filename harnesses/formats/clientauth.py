@@ -122,7 +122,7 @@ def _content(data: bytes, at: int) -> tuple[int, int] | None:
     return (at, at + size) if at + size <= len(data) else None
 
 
-def build(given: bytes, verify: bytes = b"", settings: int = HONEST, kind: str = "p256") -> bytes:
+def encode(given: bytes, verify: bytes = b"", settings: int = HONEST, kind: str = "p256") -> bytes:
     """An input: what the corpus is made with."""
     head = bytes([VERSION, settings | KINDS.index(kind) << 4]) + len(given).to_bytes(2)
     return head + given + verify

@@ -221,7 +221,7 @@ def items(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
         at += ITEM + size
 
 
-def compile_flight(data: bytes) -> Flight | None:
+def decode(data: bytes) -> Flight | None:
     """The script of an input; None for an input of no version that is known."""
     if len(data) < HEADER or data[0] != VERSION:
         return None
@@ -237,7 +237,7 @@ def compile_flight(data: bytes) -> Flight | None:
     return Flight(script, writer.plaintext, writer.finished, frozenset(writer.proven))
 
 
-def build(settings: int, *parts: tuple[int, int, int, bytes]) -> bytes:
+def encode(settings: int, *parts: tuple[int, int, int, bytes]) -> bytes:
     """The input of a list of items: what the corpus is made with."""
     listed = (
         bytes([kind, cut, pad]) + len(content).to_bytes(2) + content

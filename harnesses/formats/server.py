@@ -88,7 +88,7 @@ class Script(NamedTuple):
         return sum(len(step.data) for step in self.steps)
 
 
-def parse(data: bytes) -> Script | None:
+def decode(data: bytes) -> Script | None:
     """The script of an input; None for an input of no version that is known."""
     if len(data) < HEADER or data[0] != VERSION:
         return None
@@ -109,7 +109,7 @@ def parse(data: bytes) -> Script | None:
     return Script(data[1], steps)
 
 
-def build(stream: bytes, steps: bytes = b"", settings: int = 0) -> bytes:
+def encode(stream: bytes, steps: bytes = b"", settings: int = 0) -> bytes:
     """The input of a stream: what the corpus is made with."""
     if len(steps) > STEPS:
         raise ValueError(f"{len(steps)} steps are more than {STEPS}")

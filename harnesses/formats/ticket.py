@@ -70,7 +70,7 @@ class Offered(NamedTuple):
     outcome: str
 
 
-def compile_offer(data: bytes) -> Offered | None:
+def decode(data: bytes) -> Offered | None:
     """The script of an input; None for an input of no version that is known."""
     if len(data) < HEADER or data[0] != VERSION:
         return None

@@ -20,7 +20,7 @@ from peers.liar.wire import vec16, vec24
 
 from .. import fixtures
 from ..build_identity import CLIENT_ROOT, MIDDLE, client
-from ..formats.clientauth import HONEST, KINDS, LEAF, OPTIONAL, UNDER_MIDDLE, build
+from ..formats.clientauth import HONEST, KINDS, LEAF, OPTIONAL, UNDER_MIDDLE, encode
 from .case import Case
 
 NOW = datetime.datetime.fromtimestamp(fixtures.NOW_MS // 1000, datetime.UTC)
@@ -54,7 +54,7 @@ def honest() -> dict[str, Case]:
     found = {}
     for kind in KINDS:
         whole = body(client(kind).der)
-        found[kind] = Case(build(whole, kind=kind), PROVEN, f"a key of kind {kind}")
+        found[kind] = Case(encode(whole, kind=kind), PROVEN, f"a key of kind {kind}")
     below = leaf("below", issuer=MIDDLE)
     plain = leaf("plain", usage=None, key_usage=None, ca=None, key_ids=False)
     many = leaf(
@@ -80,12 +80,13 @@ def honest() -> dict[str, Case]:
         ("first-second", body(first.der), "the first second"),
         ("constraint-permits", body(inside.der, narrow.der), "a name that is permitted"),
     )
-    found |= {name: Case(build(whole), PROVEN, what) for name, whole, what in table}
-    signed = build(GOOD.der, settings=LEAF | HONEST)
+    found |= {name: Case(encode(whole), PROVEN, what) for name, whole, what in table}
+    signed = encode(GOOD.der, settings=LEAF | HONEST)
     found["signed-anew"] = Case(signed, PROVEN, "an authority signs what the input says")
-    under = build(below.der, settings=LEAF | HONEST | UNDER_MIDDLE)
+    under = encode(below.der, settings=LEAF | HONEST | UNDER_MIDDLE)
     found["signed-anew-middle"] = Case(under, PROVEN, "an intermediate does")
-    found["none"] = Case(build(bytes(4), settings=OPTIONAL), "waiting", "none where it is optional")
+    none = encode(bytes(4), settings=OPTIONAL)
+    found["none"] = Case(none, "waiting", "none where it is optional")
     return found
 
 
@@ -139,7 +140,7 @@ def chains() -> dict[str, Case]:
         ("garbage", body(b"\x30\3\1\1\1"), "x509-decode", "no certificate"),
         ("cut-der", body(GOOD.der[:-1]), "x509-decode", "a byte missing in the certificate"),
     )
-    return {name: Case(build(whole), outcome, what) for name, whole, outcome, what in table}
+    return {name: Case(encode(whole), outcome, what) for name, whole, outcome, what in table}
 
 
 def names() -> dict[str, Case]:
@@ -163,7 +164,7 @@ def names() -> dict[str, Case]:
     for title, base, name, what in table:
         hole = constrained(None, [base])
         own = leaf(f"odd {title}", issuer=hole, sans=[name])
-        whole = build(body(own.der, hole.der))
+        whole = encode(body(own.der, hole.der))
         found[f"constraint-{title}"] = Case(whole, "x509-name-constraint", what)
     return found
 
@@ -186,7 +187,7 @@ def shapes() -> dict[str, Case]:
         ),
         ("extension-cut", body(GOOD.der, extensions=[b"\0\5\0"]), DECODE, "half an extension"),
     )
-    return {name: Case(build(whole), outcome, what) for name, whole, outcome, what in table}
+    return {name: Case(encode(whole), outcome, what) for name, whole, outcome, what in table}
 
 
 def proofs() -> dict[str, Case]:
@@ -206,9 +207,9 @@ def proofs() -> dict[str, Case]:
         ("verify-pss", b"\x08\4" + vec16(bytes(256)), "tls-server-client-sigalg", "RSA's scheme"),
     )
     found = {
-        name: Case(build(whole, verify, 0), outcome, what) for name, verify, outcome, what in table
+        name: Case(encode(whole, verify, 0), outcome, what) for name, verify, outcome, what in table
     }
-    other = build(whole, kind="ed25519")
+    other = encode(whole, kind="ed25519")
     found["verify-other"] = Case(other, "tls-server-client-sigalg", "another kind of key's")
     return found
 

@@ -12,7 +12,7 @@ from peers.liar.hello import Hello
 from peers.liar.record import record
 
 from ..fixtures import plain
-from ..formats.server import NO_AES, Call, parse
+from ..formats.server import NO_AES, Call, decode
 from ..hello import hello_records
 from ..outcomes import chosen
 from . import server, server_flights, server_states
@@ -62,7 +62,7 @@ def _first(outcome: str) -> str:
 
 def _stream(data: bytes) -> bytes | None:
     """What a script's client says; None when the script does anything else but feed it."""
-    script = parse(data)
+    script = decode(data)
     if script is None or script.settings & ~NO_AES:
         return None
     if any(step.call not in (Call.FEED, Call.FEED_NOTHING) for step in script.steps):

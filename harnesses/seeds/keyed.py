@@ -8,7 +8,7 @@ from __future__ import annotations
 from engine import codepoints as c
 from peers.liar.wire import message
 
-from ..formats.keyed import ESTABLISHED, IDENTITIES, PADDING, TRUSTED, UNSETTLED, Kind, build
+from ..formats.keyed import ESTABLISHED, IDENTITIES, PADDING, TRUSTED, UNSETTLED, Kind, encode
 from ..formats.keyed import certificate as honest_certificate
 from ..outcomes import AES_128, AES_256, CHACHA, chosen
 from .case import Case
@@ -163,7 +163,7 @@ def flights() -> dict[str, Case]:
         what = "a client that is not believed"
         table.append((f"client-{number}", REQUIRED, outcome, what, (*proof(number), FINISHED)))
     return {
-        name: Case(build(settings, *items), outcome, what)
+        name: Case(encode(settings, *items), outcome, what)
         for name, settings, outcome, what, items in table
     }
 
@@ -216,7 +216,7 @@ def afterwards() -> dict[str, Case]:
         ("pressure", UNSETTLED, WORD, "a newcomer", (data, item(Kind.CALL, cut=3), data)),
     )
     return {
-        f"after-{name}": Case(build(ESTABLISHED | settings, *items), outcome, what)
+        f"after-{name}": Case(encode(ESTABLISHED | settings, *items), outcome, what)
         for name, settings, outcome, what, items in table
     }
 
@@ -254,7 +254,7 @@ def states() -> dict[str, Case]:
     )
     return {
         f"{state}-{name}": Case(
-            build(settings, *before, *faults[name][2]), faults[name][0], faults[name][1]
+            encode(settings, *before, *faults[name][2]), faults[name][0], faults[name][1]
         )
         for state, settings, before, names in table
         for name in names

@@ -18,8 +18,16 @@ from peers.liar.record import record
 from peers.liar.wire import message
 
 from ..fixtures import P256_KEY, X25519_KEY, plain
-from ..formats.server import CHECK_SIGNATURE, EOF, NEIGHBOUR, NO_AES, NO_RESTING, STEPS, Call
-from ..formats.server import build as script
+from ..formats.server import (
+    CHECK_SIGNATURE,
+    EOF,
+    NEIGHBOUR,
+    NO_AES,
+    NO_RESTING,
+    STEPS,
+    Call,
+    encode,
+)
 from ..hello import hello_records
 from ..honest_client import Part, Talk, compose
 from ..oracles import one_in
@@ -89,7 +97,7 @@ def clear() -> dict[str, Case]:
     )
     found = {name: Case(compose([data]), outcome, what) for name, data, outcome, what in table}
     bytewise = bytes([1]) * STEPS
-    found["hello-bytewise"] = Case(script(first, bytewise), waiting, "one byte a call")
+    found["hello-bytewise"] = Case(encode(first, bytewise), waiting, "one byte a call")
     found["eof-first"] = Case(compose([], EOF), "tls-peer-closed", "the transport ends at once")
     found["eof-in-hello"] = Case(compose([half], EOF), "tls-peer-closed", "and in a hello")
     found["again"] = Case(compose([half, Call.AGAIN, first]), waiting, "dropped in a hello")
@@ -105,7 +113,7 @@ def hellos() -> dict[str, Case]:
     for name, case in hello_cases().items():
         if case.outcome not in {kept.outcome for kept in found.values()}:
             short = name.removeprefix("handmade-")
-            data = script(hello_records(case.data))
+            data = encode(hello_records(case.data))
             # Until the second hello is answered, the engine says that it asked, and no more.
             outcome = "waiting retried=yes" if "retried=yes" in case.outcome else case.outcome
             found[f"hello-{short}"] = Case(data, outcome, case.what)
@@ -391,7 +399,7 @@ def _many(client: Client, count: int) -> list[Part]:
 def beside() -> dict[str, Case]:
     """A handshake beside a neighbour's, among the eighth of inputs whose neighbour is looked at."""
     hello = record(c.HANDSHAKE, plain().message())
-    inputs = (script(hello, bytes(calls), NEIGHBOUR) for calls in range(STEPS))
+    inputs = (encode(hello, bytes(calls), NEIGHBOUR) for calls in range(STEPS))
     seen = next(data for data in inputs if one_in(8, data))
     return {"beside": Case(seen, chosen(), "a neighbour goes on as it would alone")}
 
