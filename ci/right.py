@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ci import extras
 from ci.exits import Untrusted, UsageError
-from ci.gate.changes import git
+from ci.gate.diff import git
 from ci.process import ROOT
 
 # What a harness needs, as it was then; and what runs it, as it is now.

@@ -13,7 +13,7 @@ from pathlib import Path
 from ci import extras, hosted, output
 from ci.commands.campaign import positive
 from ci.exits import Exit, Interrupted, UsageError
-from ci.gate import changes, judges, lost, parts, verdict
+from ci.gate import deleted_tests, diff, judges, parts, report
 from ci.gate.stages import Gate
 from ci.mutation import evaluation
 from ci.mutation.evaluation import Settings
@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
     evaluation.check_installed()
     extras.need("git")
     root = Path(args.tree).resolve() if args.tree else ROOT
-    change = changes.since(args.since, root)
-    told = verdict.Verdict(args.since, change.base, judges.touched(change))
+    change = diff.since(args.since, root)
+    told = report.Verdict(args.since, change.base, judges.touched(change))
     told.note("deleted tests", change.deleted_tests)
     told.note("altered tests", change.altered_tests)
     with Stop() as stop:
@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
         if root != ROOT and differs:
             gate.stage("the gate of it", gate.own)
         told.accept(args.accept)
-        verdict.write(told, out.root)
-        print(verdict.text(told))
+        report.write(told, out.root)
+        print(report.text(told))
         _hosted(told)
         print(f"\n{output.shown(out.root)}/gate.md, gate.json, gate.sarif")
         if stop:
@@ -94,7 +94,7 @@ def judge(gate: Gate) -> None:
         if gate.entries():
             gate.stage("catalogue", gate.catalogue)
         if change.deleted_tests or change.altered_tests:
-            gate.stage("tests", lambda: lost.search(gate))
+            gate.stage("tests", lambda: deleted_tests.search(gate))
         if any(change.parts.values()):
             gate.stage("parts", lambda: parts.search(gate))
         if any(change.functions.values()):
@@ -116,10 +116,10 @@ def load(gate: Gate) -> None:
     gate.ledger_was = judges.ledger_before(gate.change, gate.root)
 
 
-def _hosted(told: verdict.Verdict) -> None:
+def _hosted(told: report.Verdict) -> None:
     """Where the run is one of GitHub Actions: annotations, and the summary page."""
     if not os.environ.get("GITHUB_ACTIONS"):
         return
-    for line in verdict.annotations(told):
+    for line in report.annotations(told):
         print(line)
-    hosted.page(verdict.markdown(told))
+    hosted.page(report.markdown(told))

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ci.exits import Exit, Untrusted
-from ci.gate import changes
-from ci.gate.changes import Change, git
+from ci.gate import diff
+from ci.gate.diff import Change, git
 from ci.mutation.evaluation import Settings
 from ci.process import Job
 from mutants import ledger, plants
@@ -61,7 +61,7 @@ def settings(change: Change, own: Settings, root: Path) -> tuple[Settings, list[
     """The stricter of the merge base's settings and the change's, and what differs."""
     config = configparser.ConfigParser(interpolation=None)
     with suppress(configparser.Error):
-        config.read_string(changes.before(change, "setup.cfg", root) or "")
+        config.read_string(diff.before(change, "setup.cfg", root) or "")
     numbers, told = dict(own.numbers), []
     for key, text in config["gate"].items() if "gate" in config else ():
         with suppress(ValueError):
@@ -95,7 +95,7 @@ def settings(change: Change, own: Settings, root: Path) -> tuple[Settings, list[
 def ledger_before(change: Change, root: Path) -> tuple[Entry, ...]:
     """The ledger of the merge base; none of one that cannot be read."""
     with suppress(ledger.LedgerError):
-        return ledger.parse(changes.before(change, LEDGER, root) or "", LEDGER)
+        return ledger.parse(diff.before(change, LEDGER, root) or "", LEDGER)
     return ()
 
 
@@ -104,7 +104,7 @@ def catalogue_before(change: Change, root: Path) -> dict[str, Plant]:
     names = git("ls-tree", "--name-only", "-z", change.base, f"{CATALOGUE}/", root=root)
     found: dict[str, Plant] = {}
     for name in filter(None, names.split("\0")):
-        text = changes.before(change, name, root)
+        text = diff.before(change, name, root)
         with suppress(PlantError):
             found |= {plant.name: plant for plant in plants.parse(text or "", name)}
     return found

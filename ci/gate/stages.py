@@ -11,9 +11,9 @@ from ci import output
 from ci.commands.mutate import Progress
 from ci.coverage.harness_selection import harnesses_that_reach
 from ci.exits import Exit, Untrusted
-from ci.gate import changes, code, judges, parts, verdict
-from ci.gate.changes import Change
-from ci.gate.verdict import Finding, Stage
+from ci.gate import code, diff, judges, parts
+from ci.gate.diff import Change
+from ci.gate.report import Finding, Stage, Verdict
 from ci.mutation import catalogue, evaluation
 from ci.mutation.evaluation import Asked, Settings
 from ci.process import ROOT, Job, Stop, run_all
@@ -39,7 +39,7 @@ class Gate:
     folder: Path
     jobs: int
     stop: Stop
-    told: verdict.Verdict
+    told: Verdict
     root: Path = ROOT
     ledger: tuple[Entry, ...] = ()
     ledger_was: tuple[Entry, ...] = ()
@@ -122,7 +122,7 @@ class Gate:
 
         def concerned(plant: Plant) -> bool:
             return (
-                changes.concerns(change, plant.file, plant.text, self.root)
+                diff.concerns(change, plant.file, plant.text, self.root)
                 or plant.name in change.changed_plants
                 or any(_names(line, tests, inputs) for line in plant.seen_by)
                 or any(_of(line, harnesses) for line in plant.seen_by)
@@ -340,7 +340,7 @@ def _functions(file: str, root: Path) -> set[str]:
         source = (root / file).read_text(encoding="utf-8")
     except FileNotFoundError:
         return set()
-    return changes.functions_of(file, source)
+    return diff.functions_of(file, source)
 
 
 def _last(log: Path, lines: int = 1) -> str:

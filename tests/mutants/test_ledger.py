@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.gate.changes import functions_of
+from ci.gate.diff import functions_of
 from mutants import ledger
 from mutants.ledger import Entry, LedgerError
 from mutants.plants import ROOT

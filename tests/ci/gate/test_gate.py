@@ -10,9 +10,9 @@ import pytest
 from ci.command import main
 from ci.commands import gate
 from ci.exits import Exit, Untrusted, UsageError
-from ci.gate import changes, lost, stages, verdict
-from ci.gate.changes import Change
-from ci.gate.verdict import Finding, Stage
+from ci.gate import deleted_tests, diff, report, stages
+from ci.gate.diff import Change
+from ci.gate.report import Finding, Stage
 from ci.mutation import catalogue
 from ci.process import ROOT, Stop
 from mutants.plants import Plant
@@ -56,7 +56,7 @@ def edit(root: Path, name: str, old: str, new: str) -> None:
 
 
 def test_nothing_changed_is_nothing(repo: Path) -> None:
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     assert change == Change(git(repo, "rev-parse", "main").strip())
 
 
@@ -67,7 +67,7 @@ def test_a_changed_function_is_found_wherever_the_change_is(how: str, repo: Path
         git(repo, "add", "-A")
     if how == "committed":
         git(repo, "commit", "-q", "-m", "more")
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     assert change.functions == {"engine/tiny.py": frozenset({"slack"})}
     (line,) = change.lines["engine/tiny.py"]
     assert (repo / "engine/tiny.py").read_text().splitlines()[line - 1].strip() == "return x > 4"
@@ -79,12 +79,12 @@ def test_what_main_did_meanwhile_is_no_part_of_the_change(repo: Path) -> None:
     edit(repo, "engine/tiny.py", "x > 3", "x > 4")
     git(repo, "commit", "-q", "-a", "-m", "main moves on")
     git(repo, "checkout", "-q", "topic")
-    assert changes.since("main", repo).files == {}
+    assert diff.since("main", repo).files == {}
 
 
 def test_an_untracked_file_is_all_new(repo: Path) -> None:
     (repo / "engine" / "new.py").write_text("class A:\n    def f(self):\n        return 1\n")
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     assert change.files == {"engine/new.py": "A"}
     assert change.functions == {"engine/new.py": frozenset({"A.f"})}
 
@@ -92,14 +92,14 @@ def test_an_untracked_file_is_all_new(repo: Path) -> None:
 @pytest.mark.parametrize("to", ["loop", "nowhere", "."])
 def test_a_link_that_leads_to_no_file_has_no_text(repo: Path, to: str) -> None:
     (repo / "loop").symlink_to(to)
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     assert change.files == {"loop": "A"} and not change.functions
 
 
 def test_a_deleted_statement_counts_although_it_has_no_line(repo: Path) -> None:
     edit(repo, "engine/tiny.py", "        n -= 1\n", "        break\n")
     edit(repo, "engine/tiny.py", "    if not ok:\n        os.abort()\n", "")
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     assert change.functions["engine/tiny.py"] == {"count_down", "guarded"}
     at = (repo / "engine/tiny.py").read_text().splitlines().index("    return ok") + 1
     assert at in change.lines["engine/tiny.py"]
@@ -107,7 +107,7 @@ def test_a_deleted_statement_counts_although_it_has_no_line(repo: Path) -> None:
 
 def test_comments_and_docstrings_are_no_change_of_a_function(repo: Path) -> None:
     edit(repo, "engine/tiny.py", "    return x + x", '    """Twice."""\n    # so\n    return x + x')
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     assert change.functions == {"engine/tiny.py": frozenset()} and not change.tables
     assert change.engine
 
@@ -126,20 +126,20 @@ def test_only_a_change_of_code_is_fuzzed(
     old: str, new: str, fuzzed: bool, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit(repo, "engine/tiny.py", old, new)
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     assert change.engine == ["engine/tiny.py"]
     monkeypatch.setattr(gate, "judge", lambda gate: None)
     stages_run: list[str] = []
     monkeypatch.setattr(stages.Gate, "stage", lambda self, name, work: stages_run.append(name))
     with Stop() as stop:
-        given = stages.Gate(change, SETTINGS, tmp_path, 1, stop, verdict.Verdict("main", ""), repo)
+        given = stages.Gate(change, SETTINGS, tmp_path, 1, stop, report.Verdict("main", ""), repo)
         gate.own(given)
     assert stages_run == (["corpus", "fuzz"] if fuzzed else ["corpus"])
 
 
 def test_a_changed_table_is_told_apart(repo: Path) -> None:
     edit(repo, "engine/tiny.py", '{"seven": 7}', '{"seven": 8}')
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     assert change.tables == {"engine/tiny.py"} and change.functions["engine/tiny.py"] == set()
 
 
@@ -149,27 +149,27 @@ def test_deleted_and_changed_tests_inputs_and_plants_are_listed(repo: Path) -> N
     (repo / "corpus" / "tiny" / "long").unlink()
     (repo / "corpus" / "tiny" / "short").write_text("0")
     (repo / "mutants" / "catalogue" / "a.toml").write_text("")
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     assert change.deleted_tests == [f"{TEST}::test_table"]
     assert change.changed_tests == {f"{TEST}::test_slack"}
     assert change.deleted_inputs == ["tiny/long"] and change.changed_inputs == {"tiny/short"}
     assert change.deleted_plants == ["one: twice"] and change.engine == []
     (repo / TEST).unlink()
-    assert f"{TEST}::test_double" in changes.since("main", repo).deleted_tests
+    assert f"{TEST}::test_double" in diff.since("main", repo).deleted_tests
 
 
 def test_no_merge_base_is_no_run_and_says_what_to_do(repo: Path, tmp_path: Path) -> None:
     git(repo, "checkout", "-q", "--orphan", "alone")
     git(repo, "commit", "-q", "-m", "alone")
     with pytest.raises(Untrusted, match=r"no merge base; .*git fetch --unshallow"):
-        changes.since("main", repo)
+        diff.since("main", repo)
     with pytest.raises(UsageError, match="no revision 'nowhere'"):
-        changes.since("nowhere", repo)
+        diff.since("nowhere", repo)
     with pytest.raises(UsageError):
-        changes.since("--help", repo)
+        diff.since("--help", repo)
     (tmp_path / "none").mkdir()
     with pytest.raises(Untrusted, match="git rev-parse"):
-        changes.since("main", tmp_path / "none")
+        diff.since("main", tmp_path / "none")
 
 
 @needs_git
@@ -262,9 +262,9 @@ def test_an_entry_is_concerned_where_its_text_lies_in_what_changed(
     repo: Path, old: str, new: str, text: str, concerned: bool
 ) -> None:
     edit(repo, "engine/tiny.py", old, new)
-    change = changes.since("main", repo)
-    assert changes.concerns(change, "engine/tiny.py", text, repo) is concerned
-    assert not changes.concerns(change, "engine/other.py", text, repo)
+    change = diff.since("main", repo)
+    assert diff.concerns(change, "engine/tiny.py", text, repo) is concerned
+    assert not diff.concerns(change, "engine/other.py", text, repo)
 
 
 # -- deleted tests ----------------------------------------------------------------------------
@@ -274,10 +274,10 @@ def test_deleted_tests_come_back_under_another_name(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit(repo, TEST, "\n\ndef test_table():\n" + '    assert TABLE["seven"] == 7\n', "")
-    change = changes.since("main", repo)
-    was = changes.before(change, TEST, repo)
-    monkeypatch.setattr(lost.changes, "before", lambda given, name, root: was)
-    restored, nodes = lost.bring_back(change)
+    change = diff.since("main", repo)
+    was = diff.before(change, TEST, repo)
+    monkeypatch.setattr(deleted_tests.diff, "before", lambda given, name, root: was)
+    restored, nodes = deleted_tests.bring_back(change)
     aside = "tests/engine/test_tiny_before_this_change.py"
     assert restored == {aside: TESTS}
     assert nodes == {f"{aside}::test_table": f"{TEST}::test_table"}
@@ -286,8 +286,8 @@ def test_deleted_tests_come_back_under_another_name(
 # -- how it is told ---------------------------------------------------------------------------
 
 
-def told() -> verdict.Verdict:
-    given = verdict.Verdict("main", "0" * 40)
+def told() -> report.Verdict:
+    given = report.Verdict("main", "0" * 40)
     given.stages.append(Stage("mutants", "3 mutants | 2 killed", 1, 2.5))
     given.findings.append(
         Finding("survivor", "survived: f, 100% of it", "engine/a,b.py", 7, "-x\n+y", on_change=True)
@@ -303,7 +303,7 @@ def test_a_word_takes_what_asks_for_it_and_nothing_else() -> None:
         Finding("judge", "an argument", detail="it is so", asks=True),
         Finding("judge", "an input deleted", asks=True),
     ]
-    said = verdict.text(given)
+    said = report.text(given)
     assert (
         f"2 findings ask for the word of somebody who has read them: --accept {given.word}" in said
     )
@@ -324,8 +324,8 @@ def test_a_word_takes_what_asks_for_it_and_nothing_else() -> None:
 def test_what_judges_and_was_touched_is_said_before_anything_else() -> None:
     given = told()
     given.first.append("M setup.cfg")
-    assert verdict.text(given).startswith("the change touches what judges it: M setup.cfg\n")
-    page = verdict.markdown(given)
+    assert report.text(given).startswith("the change touches what judges it: M setup.cfg\n")
+    page = report.markdown(given)
     assert page.index("- `M setup.cfg`") < page.index("| stage |")
     assert json.loads(json.dumps(given.as_data()))["first"] == ["M setup.cfg"]
 
@@ -338,7 +338,7 @@ def test_a_note_of_the_same_head_goes_on_with_it() -> None:
 
 
 def test_a_finding_is_an_annotation_on_its_line() -> None:
-    (line,) = verdict.annotations(told())
+    (line,) = report.annotations(told())
     assert line == (
         "::error file=engine/a%2Cb.py,line=7,title=residue%3A survivor"
         "::survived: f, 100%25 of it%0A-x%0A+y"
@@ -346,21 +346,21 @@ def test_a_finding_is_an_annotation_on_its_line() -> None:
 
 
 def test_the_text_has_the_diff_the_table_and_the_lists() -> None:
-    said = verdict.text(told())
+    said = report.text(told())
     assert "RED survivor: engine/a,b.py:7: survived: f, 100% of it (a changed line)" in said
     assert "    -x\n    +y" in said and "deleted tests\n  tests/a.py::test_x" in said
     assert "mutants  3 mutants | 2 killed  1    2.5 s" in said and "nothing" not in said
 
 
 def test_the_summary_is_a_table_and_its_cells_are_escaped() -> None:
-    page = verdict.markdown(told())
+    page = report.markdown(told())
     assert page.startswith("## Gate since `main`: red\n")
     assert "| mutants | 3 mutants \\| 2 killed | 1 | 2.5 s |" in page
     assert "```diff\n-x\n+y\n```" in page
 
 
 def test_the_files_are_json_sarif_and_markdown(tmp_path: Path) -> None:
-    verdict.write(told(), tmp_path)
+    report.write(told(), tmp_path)
     data = json.loads((tmp_path / "gate.json").read_text())
     assert data["findings"][0]["line"] == 7 and data["base"] == "0" * 40
     log = json.loads((tmp_path / "gate.sarif").read_text())
@@ -371,7 +371,7 @@ def test_the_files_are_json_sarif_and_markdown(tmp_path: Path) -> None:
     assert result["ruleId"] == "survivor" and {"survivor", "lost", "corpus"} <= rules
     place = result["locations"][0]["physicalLocation"]
     assert place["region"]["startLine"] == 7
-    assert (tmp_path / "gate.md").read_text() == verdict.markdown(told())
+    assert (tmp_path / "gate.md").read_text() == report.markdown(told())
 
 
 def test_a_hosted_run_gets_annotations_and_its_summary_page(
@@ -386,13 +386,13 @@ def test_a_hosted_run_gets_annotations_and_its_summary_page(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
     gate._hosted(told())
     assert capsys.readouterr().out.startswith("::error file=")
-    assert page.read_text() == "before\n" + verdict.markdown(told())
+    assert page.read_text() == "before\n" + report.markdown(told())
 
 
 def test_every_finding_of_the_gate_has_a_rule() -> None:
-    for name in ("stages.py", "lost.py", "parts.py"):
+    for name in ("stages.py", "deleted_tests.py", "parts.py"):
         source = (ROOT / "ci" / "gate" / name).read_text(encoding="utf-8")
-        for rule in verdict.RULES:
+        for rule in report.RULES:
             source = source.replace(f'"{rule}"', "KNOWN")
         for call in (".red(", ".ask("):
             assert source.count(f"{call}KNOWN") + source.count(f"{call}rule") == source.count(call)

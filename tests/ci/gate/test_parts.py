@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ci.gate import changes, code
-from ci.gate.changes import Change
+from ci.gate import code, diff
+from ci.gate.diff import Change
 
 Row = tuple[str, str | None, bool]
 
@@ -117,5 +117,5 @@ TESTS = "from a import b\n\nA = 1\n\n\ndef help():\n    return b\n\n\ndef test_x
 )
 def test_a_test_is_altered_where_it_or_what_it_shares_is(new: str, altered: bool) -> None:
     change = Change("")
-    changes._tests(change, "tests/test_a.py", TESTS, new)
+    diff._tests(change, "tests/test_a.py", TESTS, new)
     assert change.altered_tests == (["tests/test_a.py::test_x"] if altered else [])

@@ -17,7 +17,7 @@ import pytest
 
 from ci.commands import gate
 from ci.exits import Untrusted
-from ci.gate import changes, judges, verdict
+from ci.gate import diff, judges, report
 from ci.gate.stages import Gate
 from ci.mutation.evaluation import Settings
 from ci.process import ROOT, Stop
@@ -70,10 +70,10 @@ class Some(Gate):
             super().stage(name, work)
 
 
-def judged(root: Path, folder: Path, only: set[str] | None = None) -> verdict.Verdict:
+def judged(root: Path, folder: Path, only: set[str] | None = None) -> report.Verdict:
     """What the gate's stages that ask the tests say of the change."""
-    change = changes.since("main", root)
-    told = verdict.Verdict("main", change.base, judges.touched(change))
+    change = diff.since("main", root)
+    told = report.Verdict("main", change.base, judges.touched(change))
     with Stop() as stop:
         given = Some(change, Settings({}, (), {}), folder, 2, stop, told, root)
         given.only = only
@@ -87,7 +87,7 @@ def test_every_mutant_of_the_tree_dies(repo: Path, tmp_path: Path) -> None:
     git(repo, "commit", "-q", "-m", "without it")
     git(repo, "branch", "-qf", "main")
     told = judged(repo, tmp_path / "run")
-    assert {finding.rule for finding in told.findings} <= {"unseen"}, verdict.text(told)
+    assert {finding.rule for finding in told.findings} <= {"unseen"}, report.text(told)
 
 
 @pytest.mark.parametrize("name", ATTEMPTS)
@@ -98,7 +98,7 @@ def test_it_is_not_talked_round(name: str, repo: Path, tmp_path: Path) -> None:
     only = set.union(*(STAGES[one] for one in rule.split("|")))
     told = judged(repo, tmp_path / "run", only)
     found = [(finding.rule, finding.message) for finding in told.findings]
-    assert any(re.fullmatch(rule, r) and re.search(message, m) for r, m in found), verdict.text(
+    assert any(re.fullmatch(rule, r) and re.search(message, m) for r, m in found), report.text(
         told
     )
 
@@ -111,7 +111,7 @@ def test_an_honest_change_is_green(name: str, repo: Path, tmp_path: Path) -> Non
     for edit in HONEST[name]:
         edit(repo)
     told = judged(repo, tmp_path / "run")
-    assert told.findings == [] and told.untrusted == [], verdict.text(told)
+    assert told.findings == [] and told.untrusted == [], report.text(told)
 
 
 # -- the command ------------------------------------------------------------------------------
@@ -203,6 +203,6 @@ def test_a_checkout_is_judged_from_another_whatever_its_own_gate_says(whole: Pat
 
 def test_a_merge_base_without_a_gate_judges_nothing(repo: Path, tmp_path: Path) -> None:
     add("ci/__main__.py", "")(repo)
-    change = changes.since("main", repo)
+    change = diff.since("main", repo)
     with pytest.raises(Untrusted, match="the merge base has no gate"):
         judges.tree(change, tmp_path / "tree", repo)

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ci.gate import changes
+from ci.gate import diff
 from ci.mutation import evaluation
 from ci.mutation.evaluation import Asked
 from ci.process import ROOT, Job, Stop, run_all
@@ -72,7 +72,7 @@ def _file(node: str) -> str:
     return node.split("::")[0].replace(SUFFIX, "")
 
 
-def bring_back(change: changes.Change, root: Path = ROOT) -> tuple[dict[str, str], dict[str, str]]:
+def bring_back(change: diff.Change, root: Path = ROOT) -> tuple[dict[str, str], dict[str, str]]:
     """The files of these tests as they were, under other names; each new node's old name."""
     restored: dict[str, str] = {}
     nodes: dict[str, str] = {}
@@ -80,7 +80,7 @@ def bring_back(change: changes.Change, root: Path = ROOT) -> tuple[dict[str, str
         name, _, test = was.partition("::")
         aside = str(Path(name).with_name(Path(name).stem + SUFFIX + ".py"))
         if aside not in restored:
-            restored[aside] = changes.before(change, name, root) or ""
+            restored[aside] = diff.before(change, name, root) or ""
         nodes[f"{aside}::{test}"] = was
     return restored, nodes
 
