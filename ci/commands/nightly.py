@@ -1,6 +1,6 @@
 """`residue nightly`: everything that takes longer than a change can wait for.
 
-What happens is `ci.night.plan.STEPS`; how, `ci.night.conduct`.
+What happens is `ci.night.plan.STEPS`; how, `ci.night.runner`.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from pathlib import Path
 from ci import output
 from ci.commands.campaign import positive
 from ci.exits import Exit, UsageError
-from ci.night.conduct import Asked, conduct
+from ci.night.runner import Asked, conduct
 from ci.night.state import Night
 from ci.output import BUILD, shown
 from ci.process import ROOT, Stop

@@ -10,9 +10,9 @@ from typing import Any
 
 from ci.exits import Exit
 from ci.night import corpus
+from ci.night.context import Tonight
 from ci.night.history import Row
 from ci.night.state import Line, Night
-from ci.night.tonight import Tonight
 from ci.process import ROOT
 from harnesses import HARNESSES
 from mutants import ledger, verdicts

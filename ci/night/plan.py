@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.night import judge
+from ci.night.context import Tonight
 from ci.night.state import Line
-from ci.night.tonight import Tonight
 
 
 @dataclass(frozen=True)

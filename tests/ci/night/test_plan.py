@@ -7,9 +7,9 @@ import pytest
 from ci.command import COMMANDS
 from ci.fuzzing.allocation import WEIGHTS
 from ci.night import judge, plan, slices
+from ci.night.context import Tonight
 from ci.night.plan import STEPS
 from ci.night.state import Night
-from ci.night.tonight import Tonight
 from ci.night.weights import MOST, longest_ago, weights
 from ci.process import ROOT
 from harnesses import HARNESSES

@@ -18,9 +18,9 @@ from pathlib import Path
 from ci import extras
 from ci.exits import Exit, Untrusted
 from ci.night import child, corpus, history, judge, plan, state
+from ci.night.context import Tonight
 from ci.night.plan import STEPS, Step
 from ci.night.state import CUT, DONE, FAILED, SKIPPED, WAITING, Line, Night
-from ci.night.tonight import Tonight
 from ci.process import ROOT, Stop
 from ci.progress import TERMINAL_EVERY, Progress, clock, stamp
 from harnesses import HARNESSES

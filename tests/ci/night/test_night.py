@@ -13,9 +13,9 @@ import pytest
 
 from ci.commands import nightly
 from ci.exits import Exit, UsageError
-from ci.night import child, conduct, history, state
-from ci.night.conduct import Asked
+from ci.night import child, history, runner, state
 from ci.night.plan import STEPS
+from ci.night.runner import Asked
 from ci.process import ROOT, Stop
 from ci.progress import Progress
 from tests.ci.night_steps import buckets, no_report, step
@@ -32,7 +32,7 @@ def quick(monkeypatch):
 
 def go(root, *steps, stop=None, report=no_report, minutes=1.0):
     asked = Asked(root, minutes, 1, steps, report)
-    return conduct.conduct(asked, Stop() if stop is None else stop, Progress())
+    return runner.conduct(asked, Stop() if stop is None else stop, Progress())
 
 
 def rows(root):
@@ -86,7 +86,7 @@ def test_a_finding_and_a_new_bucket_are_red_and_the_rest_is_done(tmp_path):
             "it was cut after",
         ),
         (
-            conduct.Step("bad", "is not there", lambda *_: ["/no/such/program"], lambda *_: None),
+            runner.Step("bad", "is not there", lambda *_: ["/no/such/program"], lambda *_: None),
             "failed",
             "it could not be started: No such file or directory (program)",
         ),
@@ -180,8 +180,8 @@ def test_a_disk_that_fills_up_is_told_and_the_state_on_it_stays_whole(tmp_path, 
 
 
 def test_little_space_is_told_before_anything_begins(tmp_path, monkeypatch):
-    usage = conduct.shutil._ntuple_diskusage(10**9, 10**9, 5 * 10**6)
-    monkeypatch.setattr(conduct.shutil, "disk_usage", lambda path: usage)
+    usage = runner.shutil._ntuple_diskusage(10**9, 10**9, 5 * 10**6)
+    monkeypatch.setattr(runner.shutil, "disk_usage", lambda path: usage)
     night = go(tmp_path, step("one"))
     assert night.verdict == Exit.UNTRUSTED and "only 5 MB are free" in night.untrusted[0]
 
@@ -239,7 +239,7 @@ RUN = """
 import sys, os
 from pathlib import Path
 from tests.ci.night_steps import buckets, step
-from tests.ci import test_night
+from tests.ci.night import test_night
 root = Path(sys.argv[1])
 wait = "import os, time; open(FOLDER + '/begun', 'w').write(str(os.getpid())); time.sleep(600)"
 steps = [step("one", "sys.exit(1)"), step("campaign", wait), buckets()]
@@ -282,7 +282,7 @@ def test_a_night_that_was_killed_is_taken_up_and_loses_nothing(tmp_path):
 
 def test_a_killed_night_of_another_checkout_is_closed_and_its_findings_go_on(tmp_path, monkeypatch):
     killed(tmp_path)
-    monkeypatch.setattr(conduct, "commit", lambda: "another")
+    monkeypatch.setattr(runner, "commit", lambda: "another")
     night = go(tmp_path, step("one"), step("campaign"), buckets())
     older, newer = rows(tmp_path)
     assert older["exit"] == Exit.INTERRUPTED and newer["night"] == night.name
