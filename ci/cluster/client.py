@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ci.cluster import errand, tree, versions
+from ci.cluster import archive, versions, worker
 from ci.exits import Untrusted, UsageError
 
 SECONDS_TO_CONNECT = 10.0
@@ -32,29 +32,29 @@ SLACK = 120.0
 MESSAGES_A_SECOND = 100
 TELL_EVERY = 2.0
 
-SOURCE = Path(errand.__file__).read_text(encoding="utf-8")
+SOURCE = Path(worker.__file__).read_text(encoding="utf-8")
 
 
 def sent(name: str) -> Callable[..., Any]:
-    """A function of the errand that a worker without this project can run: it brings its text."""
+    """A function of `worker.py` for a worker without this project: it brings its text along."""
     source = SOURCE
 
-    def errand(*args: Any) -> Any:
-        space: dict[str, Any] = {"__name__": "residue_errand"}
-        exec(compile(source, "residue_errand", "exec"), space)
+    def task(*args: Any) -> Any:
+        space: dict[str, Any] = {"__name__": "residue_worker"}
+        exec(compile(source, "residue_worker", "exec"), space)
         return space[name](*args)
 
-    return errand
+    return task
 
 
 def sent_to_all(name: str) -> Callable[..., Any]:
     """The same for `Client.run`, which is no task: its first argument is the worker's folder."""
     function = sent(name)
 
-    def errand(*args: Any, dask_worker: Any) -> Any:
+    def call(*args: Any, dask_worker: Any) -> Any:
         return function(dask_worker.local_directory, *args)
 
-    return errand
+    return call
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Cluster:
     def __init__(self, address: str, packages: Sequence[str]) -> None:
         self.address = address
         self.packages = packages
-        self.mine = errand.about(packages)
+        self.mine = worker.about(packages)
         self.token = secrets.token_hex(6)
         self.told: dict[str, dict[str, Any]] = {}
         self.notes: list[str] = []
@@ -162,7 +162,7 @@ class Cluster:
 
         It is the result of a task, so Dask makes it again when the workers that had it are lost.
         """
-        name = tree.digest(data)
+        name = archive.digest(data)
         if name not in self._archives:
             self.bytes_out += len(data)
             self._archives[name] = self.client.submit(
@@ -219,14 +219,14 @@ class Cluster:
             raise Lost(f"{shard.name}: {self._why(status, error)}") from None
         self._out.discard(shard)
         shard.future.release()
-        worker = said["worker"]
+        ran_by = said["worker"]
         if "differs" in said:
-            differs = versions.differences(self.mine, {worker: said["differs"]})
+            differs = versions.differences(self.mine, {ran_by: said["differs"]})
             raise Untrusted(f"a worker that joined is not like this machine: {differs}")
-        if worker != shard.home and shard.home not in self.present(at_once=True):
-            self.notes.append(f"{shard.name}: {shard.home} was lost; run again by {worker}")
+        if ran_by != shard.home and shard.home not in self.present(at_once=True):
+            self.notes.append(f"{shard.name}: {shard.home} was lost; run again by {ran_by}")
         self.bytes_back += len(said["files"])
-        return Answer(worker, said["state"], said["files"])
+        return Answer(ran_by, said["state"], said["files"])
 
     def _why(self, status: str, error: BaseException) -> str:
         if status in ("cancelled", "lost"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ci.cluster import errand, tree
+from ci.cluster import archive, worker
 from ci.cluster.client import Answer, Cluster, Lost, Sent
 from ci.cluster.versions import FUZZING
 from ci.fuzzing.allocation import SHORT, Share
@@ -79,8 +79,10 @@ class Campaign:
     def _send(self, lane: Lane, shard: Shard) -> None:
         task = shard.task
         if task.harness not in self.seeds:
-            folders = [entry for folder in task.seeds for entry in tree.entries(folder, "seeds")]
-            self.seeds[task.harness] = [self.cluster.archive(tree.pack(folders))] if folders else []
+            folders = [entry for folder in task.seeds for entry in archive.entries(folder, "seeds")]
+            self.seeds[task.harness] = (
+                [self.cluster.archive(archive.pack(folders))] if folders else []
+            )
         seeds = self.seeds[task.harness]
         more = self._more(task.harness)
         lane.home = self.cluster.home(lane.home, [other.home for other in self.lanes])
@@ -100,7 +102,7 @@ class Campaign:
             files = [("seeds/" + file, _lay(Path(scratch) / file, data)) for file, data in more]
             if task.dictionary is not None:
                 files.append(("dictionary", task.dictionary))
-            given = tree.pack(files)
+            given = archive.pack(files)
         lane.out = self.cluster.send(name, work, [self.code, *seeds], given, seconds, lane.home)
 
     def _more(self, harness: str) -> list[tuple[str, bytes]]:
@@ -144,7 +146,7 @@ class Campaign:
         shard.ends = state["ends"]
         shard.gave_up = state["gave_up"]
         arrived = shard.task.folder / "arrived"
-        errand.unpack(answer.files, arrived)
+        worker.unpack(answer.files, arrived)
         known = self.found.setdefault(shard.task.harness, {})
         for file in _files(arrived / "out" / "corpus"):
             known.setdefault(file.name, file.read_bytes())
@@ -190,7 +192,7 @@ def supervise(
 ) -> None:
     """Run every lane of the phase on the cluster, as `ci.fuzzing.supervisor` does here."""
     with Cluster(address, FUZZING) as cluster:
-        code = cluster.archive(tree.pack(tree.code()))
+        code = cluster.archive(archive.pack(archive.code()))
         homes = cluster.lanes or [""]
         lanes = [Lane(homes[number % len(homes)]) for number in range(phase.jobs)]
         campaign = Campaign(cluster, phase, make, code, lanes)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 
-from ci.cluster import errand, tree
+from ci.cluster import archive, worker
 from ci.cluster.client import Answer, Cluster, Lost, Sent
+from ci.cluster.shard_process import RESULTS
 from ci.cluster.versions import MUTATION
-from ci.cluster.work import RESULTS
 from ci.exits import Untrusted
 from ci.mutation.evaluation import Judged
 from ci.process import ROOT, TICK, Stop
@@ -88,7 +88,7 @@ def judge(
         each = max(LEAST, ceil(sum(file.due for file in asked) / (PARTS * len(cluster.lanes))))
         for file in asked:
             file.parts = max(1, round(file.due / each))
-        code = cluster.archive(tree.pack(tree.code((*tree.CODE, *tree.TESTED))))
+        code = cluster.archive(archive.pack(archive.code((*archive.CODE, *archive.TESTED))))
         waiting = [Part(file, k) for file in asked for k in range(1, file.parts + 1) if file.due]
         _loop(cluster, _Work(code, only, corpus, folder), waiting, asked, stop, show)
         return [_joined(file) for file in asked]
@@ -130,7 +130,7 @@ def _loop(
         while waiting and free and not stop:
             part, wanted = waiting.pop(0), free.pop(0)
             home = cluster.home(wanted, [sent.home for sent in out])
-            given = tree.pack([])
+            given = archive.pack([])
             sent = cluster.send(part.name, work.of(part), [work.code], given, SECONDS, home)
             out[sent] = part
         for sent in list(out):
@@ -156,7 +156,7 @@ def _keep(part: Part, answer: Answer, folder: Path) -> None:
     if "untrusted" in answer.state:
         raise Untrusted(answer.state["untrusted"])
     arrived = folder / part.name
-    errand.unpack(answer.files, arrived)
+    worker.unpack(answer.files, arrived)
     part.file.answers.append((verdicts.read(arrived / RESULTS), answer))
     shutil.rmtree(arrived)
 

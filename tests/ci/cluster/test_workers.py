@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 from ci import output
-from ci.cluster import client, errand, fuzz, mutate
+from ci.cluster import client, fuzz, mutate, worker
 from ci.exits import Untrusted, UsageError
 from ci.fuzzing import campaign
 from ci.fuzzing.campaign import Options
-from ci.process import Stop
+from ci.process import ROOT, Stop
 from ci.progress import Progress
 from mutants.verdicts import Verdict
 from tests.ci.test_process import wait_until
 
 pytest.importorskip("distributed")
 
-FAKE = Path(__file__).with_name("fake_runner.py")
+FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
 LOCAL = ("--host", "127.0.0.1", "--no-dashboard")
 MARK = "RESIDUE_TEST_CLUSTER"
 
@@ -141,8 +141,8 @@ def test_an_interrupted_phase_brings_home_what_the_workers_have(machines, tmp_pa
 
 
 def test_a_machine_that_is_not_like_this_one_is_refused(machines, monkeypatch):
-    about = errand.about
-    monkeypatch.setattr(errand, "about", lambda names: {**about(names), "atheris": "0.1"})
+    about = worker.about
+    monkeypatch.setattr(worker, "about", lambda names: {**about(names), "atheris": "0.1"})
     with pytest.raises(Untrusted, match=r"tcp://127.*atheris \S+ and not 0\.1"):
         fuzz.lanes(machines.address)
 

@@ -6,24 +6,23 @@ import subprocess
 import sys
 import tarfile
 import time
-from pathlib import Path
 
 import pytest
 
-from ci.cluster import client, errand, tree, versions
+from ci.cluster import archive, client, versions, worker
 from ci.process import ROOT
 from tests.ci.test_process import alive, wait_until
 
-FAKE = Path(__file__).with_name("fake_runner.py")
+FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
 
 
 @pytest.fixture(scope="module")
 def code():
-    return tree.pack(tree.code())
+    return archive.pack(archive.code())
 
 
 def place(folder, **changes):
-    return errand.Place(
+    return worker.Place(
         folder,
         "tcp://here",
         changes.get("tell", lambda what: None),
@@ -36,9 +35,9 @@ def job(code, behaviour, seconds, **changes):
     return {
         "name": f"{behaviour}-1",
         "token": "token",
-        "versions": errand.about(["cryptography"]),
-        "digests": [tree.digest(code)],
-        "given": tree.pack([]),
+        "versions": worker.about(["cryptography"]),
+        "digests": [archive.digest(code)],
+        "given": archive.pack([]),
         "limit": 60.0,
         "every": 0.2,
         "work": {
@@ -65,9 +64,9 @@ def test_the_same_files_are_the_same_bytes_whatever_their_times(tmp_path):
             (folder / name).write_bytes(name.encode())
             os.utime(folder / name, (number, number))
         (folder / "link").symlink_to("two")
-        archives.append(tree.pack(tree.entries(folder, "it")))
+        archives.append(archive.pack(archive.entries(folder, "it")))
     assert archives[0] == archives[1]
-    errand.unpack(archives[0], tmp_path / "out")
+    worker.unpack(archives[0], tmp_path / "out")
     kept = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert {str(p.relative_to(tmp_path / "out")): p.read_bytes() for p in kept} == {
         "it/a/one": b"a/one",
@@ -76,19 +75,19 @@ def test_the_same_files_are_the_same_bytes_whatever_their_times(tmp_path):
 
 
 def test_an_archive_is_laid_down_once_and_not_when_it_is_another(tmp_path):
-    data = tree.pack([("file", FAKE)])
-    folder = errand.lay(data, tree.digest(data), tmp_path)
+    data = archive.pack([("file", FAKE)])
+    folder = worker.lay(data, archive.digest(data), tmp_path)
     assert (folder / "file").read_bytes() == FAKE.read_bytes()
-    assert errand.lay(b"not even looked at", tree.digest(data), tmp_path) == folder
+    assert worker.lay(b"not even looked at", archive.digest(data), tmp_path) == folder
     with pytest.raises(ValueError, match="not the one that was sent"):
-        errand.lay(data, "0" * 64, tmp_path)
+        worker.lay(data, "0" * 64, tmp_path)
     assert list(tmp_path.iterdir()) == [folder]
 
 
 @pytest.mark.parametrize("name", ["../out", "a/../../out", "{}/out"])
 def test_an_archive_cannot_reach_out_of_its_folder(tmp_path, name):
     with pytest.raises(ValueError, match="outside"):
-        errand.unpack(tree.pack([(name.format(tmp_path), FAKE)]), tmp_path / "in")
+        worker.unpack(archive.pack([(name.format(tmp_path), FAKE)]), tmp_path / "in")
     assert not (tmp_path / "out").exists()
 
 
@@ -96,23 +95,23 @@ def test_an_archive_cannot_reach_out_of_its_folder(tmp_path, name):
 def test_an_archive_has_plain_files_alone(tmp_path, kind):
     """A link would take the next entry out of the folder by its own, harmless name."""
     body = io.BytesIO()
-    with tarfile.open(fileobj=body, mode="w:gz") as archive:
+    with tarfile.open(fileobj=body, mode="w:gz") as packed:
         link = tarfile.TarInfo("a")
         link.type, link.linkname = kind, ".."
-        archive.addfile(link)
-        archive.addfile(tarfile.TarInfo("a/out"))
+        packed.addfile(link)
+        packed.addfile(tarfile.TarInfo("a/out"))
     with pytest.raises(ValueError, match="no plain file"):
-        errand.unpack(body.getvalue(), tmp_path / "in")
+        worker.unpack(body.getvalue(), tmp_path / "in")
     assert not (tmp_path / "out").exists()
 
 
 def test_an_archive_has_each_name_once(tmp_path):
     body = io.BytesIO()
-    with tarfile.open(fileobj=body, mode="w:gz") as archive:
+    with tarfile.open(fileobj=body, mode="w:gz") as packed:
         for _ in range(2):
-            archive.addfile(tarfile.TarInfo("a"))
+            packed.addfile(tarfile.TarInfo("a"))
     with pytest.raises(FileExistsError):
-        errand.unpack(body.getvalue(), tmp_path / "in")
+        worker.unpack(body.getvalue(), tmp_path / "in")
 
 
 def test_a_worker_needs_the_standard_library_and_dask_alone():
@@ -141,31 +140,31 @@ def test_who_differs_is_named_with_what_it_has():
 
 def test_a_shard_from_bytes_to_bytes(tmp_path, code):
     told = []
-    answer = errand.work(place(tmp_path, tell=told.append), job(code, "good", 2.0), code)
+    answer = worker.work(place(tmp_path, tell=told.append), job(code, "good", 2.0), code)
     state = answer["state"]
     assert state["executions"] >= 5000 and state["edges"] >= 205 and state["starts"] == 1
-    errand.unpack(answer["files"], tmp_path / "back")
+    worker.unpack(answer["files"], tmp_path / "back")
     inputs = list((tmp_path / "back" / "out" / "corpus").iterdir())
     assert len(inputs) * 1000 == state["executions"]
     assert told and told[-1]["name"] == "good-1" and told[-1]["executions"] > 0
     left = [path.name for path in tmp_path.iterdir() if path.name != "back"]
-    assert left == [f"residue-{tree.digest(code)}"], "the shard's own folder is gone"
+    assert left == [f"residue-{archive.digest(code)}"], "the shard's own folder is gone"
 
 
 def test_a_worker_that_joined_with_other_versions_runs_nothing(tmp_path, code):
     wrong = job(code, "good", 2.0, versions={"python": "3.0", "cryptography": "1"})
-    answer = errand.work(place(tmp_path), wrong, code)
-    assert answer["differs"]["python"] == errand.about([])["python"] and "state" not in answer
+    answer = worker.work(place(tmp_path), wrong, code)
+    assert answer["differs"]["python"] == worker.about([])["python"] and "state" not in answer
     assert not list(tmp_path.iterdir())
 
 
 def test_a_shard_that_is_asked_to_end_hands_over_what_it_has(tmp_path, code):
     def tell(what):
         if what["executions"]:
-            errand.flag(tmp_path, "token").touch()
+            worker.flag(tmp_path, "token").touch()
 
     begun = time.monotonic()
-    answer = errand.work(place(tmp_path, tell=tell), job(code, "good", 60.0), code)
+    answer = worker.work(place(tmp_path, tell=tell), job(code, "good", 60.0), code)
     assert time.monotonic() - begun < 30 and answer["state"]["executions"] > 0
 
 
@@ -175,13 +174,13 @@ def test_a_shard_that_nobody_waits_for_leaves_nothing_running(tmp_path, code):
     def tell(what):
         children.extend(_said_child(tmp_path))
 
-    with pytest.raises(errand.Unwanted):
-        errand.work(
+    with pytest.raises(worker.Unwanted):
+        worker.work(
             place(tmp_path, tell=tell, wanted=lambda: not children), job(code, "parent", 60.0), code
         )
     wait_until(lambda: not any(alive(pid) for pid in children))
     assert children and [path.name for path in tmp_path.iterdir()] == [
-        f"residue-{tree.digest(code)}"
+        f"residue-{archive.digest(code)}"
     ]
 
 
@@ -189,17 +188,17 @@ def test_a_shard_whose_process_fails_says_why(tmp_path, code):
     wrong = job(code, "good", 2.0)
     wrong["work"]["kind"] = "dance"
     with pytest.raises(RuntimeError, match="KeyError: 'dance'"):
-        errand.work(place(tmp_path), wrong, code)
+        worker.work(place(tmp_path), wrong, code)
 
 
 # A worker of which nothing is real but its death.
 WORKER = """
 import sys
 from pathlib import Path
-from ci.cluster import errand, tree
-from tests.ci.test_cluster import job, place
-code = tree.pack(tree.code())
-errand.work(place(Path(sys.argv[1])), job(code, "parent", 60.0), code)
+from ci.cluster import archive, worker
+from tests.ci.cluster.test_cluster import job, place
+code = archive.pack(archive.code())
+worker.work(place(Path(sys.argv[1])), job(code, "parent", 60.0), code)
 """
 
 
@@ -208,11 +207,11 @@ def test_a_worker_that_is_killed_leaves_nothing_running(tmp_path):
         [sys.executable, "-c", WORKER, str(tmp_path)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    ) as worker:
+    ) as killed:
         wait_until(lambda: _said_child(tmp_path), 30.0)
         (child,) = _said_child(tmp_path)
         assert alive(child)
-        worker.kill()
+        killed.kill()
     wait_until(lambda: not alive(child))
     wait_until(lambda: not list(tmp_path.glob("residue-shard-*")))
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from ci.cluster import client, fuzz, mutate, tree
+from ci.cluster import archive, client, fuzz, mutate
 from ci.cluster.client import Answer, Lost, Sent
 from ci.exits import Untrusted
 from ci.fuzzing.allocation import shares
@@ -39,7 +39,7 @@ class Pretended:
         pass
 
     def archive(self, data):
-        return tree.digest(data)
+        return archive.digest(data)
 
     def home(self, wanted, busy):
         return wanted
@@ -67,7 +67,7 @@ def pretend(monkeypatch, tmp_path):
         monkeypatch.setattr(fuzz, "Cluster", kind)
         monkeypatch.setattr(mutate, "LEAST", 12)
         monkeypatch.setattr(survey, "mutate", MUTATE)
-        monkeypatch.setattr(tree, "code", lambda *_: [])
+        monkeypatch.setattr(archive, "code", lambda *_: [])
 
     return put
 
@@ -81,7 +81,7 @@ def part(tmp_path, work, verdict=Verdict.KILLED, made=23):
     path = tmp_path / "results.json"
     report.write(path)
     state = {"killers": {}, "idle": ["never", f"not by {step}"]}
-    return Answer("tcp://a", state, tree.pack([("results.json", path)]))
+    return Answer("tcp://a", state, archive.pack([("results.json", path)]))
 
 
 def judge(folder, stop=None):
@@ -157,7 +157,7 @@ def answer(tmp_path, seconds, inputs, **state):
         files.append((path, file))
     said = {"executions": 10, "edges": 5, "starts": 1, "ends": [], "gave_up": False}
     said |= {"seeds_edges": 1, "cpu": seconds}
-    return Answer("tcp://a", {**said, "seconds": seconds, **state}, tree.pack(files))
+    return Answer("tcp://a", {**said, "seconds": seconds, **state}, archive.pack(files))
 
 
 def test_a_turn_begins_with_what_came_back_of_those_before_it(pretend, tmp_path):

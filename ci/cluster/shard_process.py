@@ -1,4 +1,4 @@
-"""A shard's process on a worker: `python -m ci.cluster.work FOLDER`, run in the unpacked tree.
+"""A shard's process on a worker: `python -m ci.cluster.shard_process FOLDER` in the unpacked tree.
 
 FOLDER/job.json says what to do and FOLDER/given/ has the files that came with it. What comes of it
 is FOLDER/state.json and the archive FOLDER/result; FOLDER/progress.json tells how far it is. The
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ci.cluster import tree
+from ci.cluster import archive
 from ci.exits import Untrusted
 from ci.fuzzing import libfuzzer, supervisor
 from ci.fuzzing.allocation import Share
@@ -58,7 +58,7 @@ class Leash:
 
 def fuzz(
     job: dict[str, Any], folder: Path, leash: Leash
-) -> tuple[dict[str, Any], list[tree.Entry]]:
+) -> tuple[dict[str, Any], list[archive.Entry]]:
     """Fuzz one harness for a while, as the local supervisor does with a lane of one slice."""
     harness, given, out = job["harness"], folder / "given", folder / "out"
     findings = folder / "findings"
@@ -103,13 +103,13 @@ def fuzz(
         "gave_up": shard.gave_up,
         "seconds": shard.elapsed(time.monotonic()),
     }
-    files = [*tree.entries(out, "out"), *tree.entries(findings, "findings")]
+    files = [*archive.entries(out, "out"), *archive.entries(findings, "findings")]
     return state, files
 
 
 def mutate(
     job: dict[str, Any], folder: Path, leash: Leash
-) -> tuple[dict[str, Any], list[tree.Entry]]:
+) -> tuple[dict[str, Any], list[archive.Entry]]:
     """Judge one part of a file's mutants."""
     # Here and not above: a worker that only fuzzes needs nothing of it.
     from ci.mutation import evaluation
@@ -135,8 +135,8 @@ def mutate(
     return state, [(RESULTS, folder / RESULTS)]
 
 
-KINDS: dict[str, Callable[[dict[str, Any], Path, Leash], tuple[dict[str, Any], list[tree.Entry]]]]
-KINDS = {"fuzz": fuzz, "mutate": mutate}
+Kind = Callable[[dict[str, Any], Path, Leash], tuple[dict[str, Any], list[archive.Entry]]]
+KINDS: dict[str, Kind] = {"fuzz": fuzz, "mutate": mutate}
 
 
 def _write(path: Path, text: str) -> None:
@@ -159,7 +159,7 @@ def main(argv: list[str]) -> None:
         return
     _write(folder / "state.json", json.dumps(state))
     aside = folder / ".result"
-    aside.write_bytes(tree.pack(files))
+    aside.write_bytes(archive.pack(files))
     aside.replace(folder / "result")
 
 

@@ -155,7 +155,7 @@ def _process(place: Place, job: dict[str, Any], tree: Path, folder: Path) -> Non
     """Run the shard's process to its end."""
     with (folder / "said").open("wb") as said:
         child = subprocess.Popen(
-            [sys.executable, "-m", "ci.cluster.work", str(folder)],
+            [sys.executable, "-m", "ci.cluster.shard_process", str(folder)],
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=subprocess.STDOUT,
