@@ -24,12 +24,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ci import hosted, output, workers
+from ci import output
 from ci.exits import Exit, Untrusted
 from ci.fuzzing import findings
+from ci.inputs import workers
+from ci.inputs.workers import TooLong
 from ci.process import Stop
 from ci.progress import Progress, clock
-from ci.workers import TooLong
+from ci.report import hosted
 from harnesses import recordings as recorded
 from harnesses.run import save
 from peers.recorder import program

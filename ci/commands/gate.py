@@ -10,7 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-from ci import extras, hosted, output
+from ci import extras, output
 from ci.commands.campaign import positive
 from ci.exits import Exit, Interrupted, UsageError
 from ci.gate import deleted_tests, diff, judges, parts, report
@@ -18,6 +18,7 @@ from ci.gate.stages import Gate
 from ci.mutation import evaluation
 from ci.mutation.evaluation import Settings
 from ci.process import ROOT, Stop
+from ci.report import hosted
 from mutants import ledger, plants
 
 

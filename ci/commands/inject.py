@@ -24,14 +24,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ci import hosted, output, workers
+from ci import output
 from ci.commands.campaign import positive
 from ci.exits import Exit, UsageError
 from ci.fuzzing import findings
 from ci.fuzzing.findings import Finding
+from ci.inputs import workers
+from ci.inputs.workers import TooLong
 from ci.process import Job, Stop, run_all
 from ci.progress import Progress, clock
-from ci.workers import TooLong
+from ci.report import hosted
 from harnesses import injection
 from harnesses.injector.places import KINDS
 from harnesses.injector.scenarios import SCENARIOS

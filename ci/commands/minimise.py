@@ -9,14 +9,15 @@ import shlex
 from contextlib import ExitStack
 from pathlib import Path
 
-from ci import results, right
+from ci import results
 from ci.commands import triage
 from ci.commands.campaign import positive
 from ci.commands.replay import load, read_input
 from ci.exits import Exit, Untrusted, UsageError
+from ci.inputs import reference_tree
+from ci.inputs.shrink import shrink
 from ci.output import real, shown
 from ci.progress import Line
-from ci.shrink import shrink
 from triage.bucket import Bucket
 from triage.minimise import Minimiser, NotReproduced
 from triage.prober import ProbeError, Prober
@@ -150,7 +151,7 @@ def _wanted(prober: Prober, beside: Prober | None, data: bytes, name: str) -> Si
 def _beside(against: str | None, harness: str, stack: ExitStack) -> Prober | None:
     if against is None:
         return None
-    return stack.enter_context(Prober(harness, stack.enter_context(right.tree(against))))
+    return stack.enter_context(Prober(harness, stack.enter_context(reference_tree.tree(against))))
 
 
 def _unjudged(name: str) -> str:

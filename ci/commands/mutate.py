@@ -8,13 +8,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ci import hosted, output, results
+from ci import output, results
 from ci.commands.campaign import positive
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.mutation import catalogue, evaluation
 from ci.mutation.evaluation import Asked, Judged, Settings
 from ci.process import ROOT, Stop
 from ci.progress import PLAIN_EVERY, TERMINAL_EVERY, clock
+from ci.report import hosted
 from harnesses import HARNESSES
 from mutants import ledger, plants, verdicts
 from mutants.ledger import Settled

@@ -14,9 +14,9 @@ from pathlib import Path
 from ci import results
 from ci.commands.campaign import positive
 from ci.exits import Exit, Untrusted, UsageError
+from ci.inputs.shrink import shrink_buckets
 from ci.output import BUILD, shown
 from ci.progress import Line
-from ci.shrink import shrink_buckets
 from triage import intake, known, sightings
 from triage.bucket import Bucket
 from triage.intake import Probers

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ci import hosted
 from ci.command import main
+from ci.report import hosted
 from mutants.verdicts import Mutant, Report, Result, Verdict
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
-from ci import right
+from ci.inputs import reference_tree
 from triage.bucket import NOT_REPRODUCED, Bucket
 from triage.intake import Probers
 from triage.minimise import Minimiser, NotReproduced
@@ -22,7 +22,7 @@ def shrink_buckets(
     """
     deadline = time.monotonic() + seconds
     with ExitStack() as stack:
-        tree = stack.enter_context(right.tree(against)) if against is not None else None
+        tree = stack.enter_context(reference_tree.tree(against)) if against is not None else None
         waiting = [
             made
             for made in store.buckets.values()
