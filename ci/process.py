@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from ci.exits import Untrusted
+
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout. Children import its packages and no others."""
 
@@ -192,3 +194,15 @@ def all_killed(children: list[subprocess.Popen[bytes]]) -> Iterator[None]:
             signal_group(child, signal.SIGKILL)
         for child in children:
             child.wait()
+
+
+def git(*arguments: str, root: Path = ROOT) -> str:
+    """What git prints; Untrusted when it cannot."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False)
+    except FileNotFoundError:
+        raise Untrusted("git is not installed") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["failed"]
+        raise Untrusted(f"git {arguments[0]}: {said[0]}")
+    return done.stdout.decode(errors="surrogateescape")

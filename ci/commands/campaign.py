@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ci import extras, output
-from ci.commands.replay import committed
 from ci.exits import UsageError
 from ci.fuzzing import summary
 from ci.fuzzing.campaign import Options, as_data, conduct
+from ci.fuzzing.progress import FuzzingProgress
+from ci.inputs.execution import committed
 from ci.process import Stop
-from ci.progress import Progress
 from harnesses import HARNESSES
 
 
@@ -119,7 +119,7 @@ def execute(args: argparse.Namespace, options: Options) -> int:
         options.supervise = functools.partial(cluster.supervise, args.scheduler)
     with Stop() as stop:
         out = output.make(args.out, options.kind)
-        progress = Progress()
+        progress = FuzzingProgress()
         names = ", ".join(options.harnesses)
         progress.say(f"{options.kind} of {names} into {output.shown(out.root)}")
         data = as_data(conduct(options, out, progress, stop))
@@ -133,7 +133,7 @@ def execute(args: argparse.Namespace, options: Options) -> int:
     return int(data["exit"])
 
 
-def _report(folder: Path, data: dict[str, Any], progress: Progress) -> None:
+def _report(folder: Path, data: dict[str, Any], progress: FuzzingProgress) -> None:
     """Write the page. The run is over and its verdict stands, whatever becomes of the page."""
     # Here and not above: a wrong command line need not wait for it.
     from ci import report

@@ -12,9 +12,9 @@ from pathlib import Path
 from ci import results
 from ci.commands import triage
 from ci.commands.campaign import positive
-from ci.commands.replay import load, read_input
 from ci.exits import Exit, Untrusted, UsageError
 from ci.inputs import reference_tree
+from ci.inputs.execution import load, read_input
 from ci.inputs.shrink import shrink
 from ci.output import real, shown
 from ci.progress import Line

@@ -13,8 +13,9 @@ from ci.commands.campaign import positive
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.mutation import catalogue, evaluation
 from ci.mutation.evaluation import Asked, Judged, Settings
+from ci.mutation.progress import MutationProgress
 from ci.process import ROOT, Stop
-from ci.progress import PLAIN_EVERY, TERMINAL_EVERY, clock
+from ci.progress import clock
 from ci.report import hosted
 from harnesses import HARNESSES
 from mutants import ledger, plants, verdicts
@@ -93,35 +94,6 @@ def engine_files(paths: Sequence[str], root: Path = ROOT) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-class Progress:
-    """One moving line on a terminal, plain lines elsewhere."""
-
-    def __init__(self) -> None:
-        self.terminal = sys.stderr.isatty()
-        self.next = 0.0
-        self.begun = time.monotonic()
-        self.file = ""
-
-    def __call__(self, file: str, judged: int, due: int, left: int) -> None:
-        """So many judged of so many, of which nothing killed so many."""
-        now = time.monotonic()
-        if file != self.file:
-            self.file, self.begun = file, now
-        if now < self.next or not judged:
-            return
-        self.next = now + (TERMINAL_EVERY if self.terminal else PLAIN_EVERY)
-        rate = judged / max(now - self.begun, 0.1)
-        text = f"{file} {judged}/{due} | {left} survived | {rate:.1f}/s"
-        text += f" | {clock((due - judged) / rate)} left"
-        sys.stderr.write(f"\r\x1b[K{text}" if self.terminal else text + "\n")
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        """What comes next begins a line of its own."""
-        if self.terminal:
-            sys.stderr.write("\r\x1b[K")
-
-
 def run(args: argparse.Namespace) -> int:
     """Run `residue mutate`."""
     if not args.merge:
@@ -142,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     files = engine_files(args.paths or DEFAULT)
     out = output.make(None, "mutate")
     answers: list[Judged] = []
-    progress = Progress()
+    progress = MutationProgress()
     begun = time.monotonic()
     with Stop() as stop:
         only = frozenset(args.function) if args.function else None

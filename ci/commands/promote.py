@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.commands.minimise import find_bucket
-from ci.commands.replay import attempt, committed, load, read_input, read_outcomes
 from ci.exits import Exit, Untrusted, UsageError
+from ci.inputs.execution import attempt, committed, load, read_input, read_outcomes
 from harnesses import outcomes, provenance
 from harnesses.outcomes import Outcome
 from triage.bucket import Bucket

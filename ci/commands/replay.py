@@ -7,24 +7,24 @@ is stopped by an alarm and is a finding like another.
 import argparse
 import importlib
 import json
-import resource
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
-from types import FrameType
 
 from ci.exits import Exit, Untrusted, UsageError
+from ci.inputs.execution import (
+    INJECTION,
+    RECORDINGS,
+    attempt,
+    committed,
+    load,
+    read_input,
+    read_outcomes,
+)
 from harnesses import HARNESSES, outcomes
 from harnesses.outcomes import Outcome
-from triage.limits import MEMORY
 
-INPUT_SECONDS = 30
-# What `residue fuzz recordings` and `residue inject` leave: no harnesses of libFuzzer's.
-RECORDINGS = "recordings"
-INJECTION = "injection"
 # What is wrong with an outcome whose input is not there.
 GONE = "is no input"
 
@@ -41,10 +41,6 @@ class Replayed:
     committed: bool = True
 
 
-class TooLong(BaseException):
-    """An input that did not come to an end. A BaseException, so that no harness catches it."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `residue replay`."""
     parser.add_argument("harness", nargs="?", metavar="HARNESS", help="default: every harness")
@@ -57,72 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rewrite the committed outcomes that differ, and show the difference",
     )
     parser.add_argument("--json", action="store_true", help="print a list of objects")
-
-
-def load(harness: str) -> Callable[[bytes], str]:
-    """The harness's function over bytes, with no oracle left to a sample."""
-    if harness not in (*HARNESSES, RECORDINGS, INJECTION):
-        raise UsageError(f"there is no harness {harness!r}; there are {', '.join(HARNESSES)}")
-    return partial(importlib.import_module(f"harnesses.{harness}").run, thorough=True)
-
-
-def attempt(run: Callable[[bytes], str], data: bytes) -> tuple[str | None, str]:
-    """The outcome of one input, and what an oracle or an exception said against it."""
-    before = signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(INPUT_SECONDS)
-    space = resource.getrlimit(resource.RLIMIT_AS)
-    # An input that eats memory without end gets a MemoryError, and not the machine.
-    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MEMORY, space[1]))
-    try:
-        return run(data), ""
-    except TooLong:
-        return None, f"still running after {INPUT_SECONDS} s"
-    except Exception as error:
-        said = (str(error).splitlines() or [""])[0]
-        # An oracle names itself in what it says.
-        kind = "oracle " if hasattr(error, "oracle") else f"{type(error).__name__}: "
-        return None, kind + said
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-        resource.setrlimit(resource.RLIMIT_AS, space)
-
-
-def _address_space() -> int:
-    """How much of it this process has, in bytes."""
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
-    return int(pages) * resource.getpagesize()
-
-
-def _too_long(signum: int, frame: FrameType | None) -> None:
-    raise TooLong
-
-
-def read_outcomes(harness: str) -> dict[str, Outcome]:
-    """The committed outcomes of a harness; none when the file is not there yet."""
-    try:
-        return outcomes.read(harness)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise UsageError(f"corpus/{harness}.outcomes: {error}") from None
-
-
-def committed(harness: str) -> list[Path]:
-    """The committed inputs of a harness; none when the folder is not there. UsageError for a folder
-    that holds anything else."""
-    try:
-        return outcomes.inputs(harness) if outcomes.folder(harness).is_dir() else []
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-def read_input(file: Path) -> bytes:
-    """The bytes of an input that the user named."""
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from None
 
 
 def only_recordings(inputs: list[tuple[Path, bytes]]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
-from ci.commands.replay import attempt, committed, load
+from ci.inputs.execution import attempt, committed, load
 from ci.process import ROOT
 from harnesses import HARNESSES
 

@@ -27,11 +27,11 @@ from ci.fuzzing.canary import Canary
 from ci.fuzzing.curve import Curve
 from ci.fuzzing.findings import Finding
 from ci.fuzzing.merge import Merge
+from ci.fuzzing.progress import FuzzingProgress
 from ci.fuzzing.shard import Shard, Task
 from ci.fuzzing.supervisor import Phase, Supervise
 from ci.output import Output
 from ci.process import ROOT, Stop, run_all
-from ci.progress import Progress
 from harnesses import tally
 from mutants import plants
 from mutants.plants import PlantError
@@ -104,7 +104,7 @@ class Run:
         return Exit.UNTRUSTED if self.untrusted else Exit.CLEAN
 
 
-def conduct(options: Options, output: Output, progress: Progress, stop: Stop) -> Run:
+def conduct(options: Options, output: Output, progress: FuzzingProgress, stop: Stop) -> Run:
     """Do it all. Nothing is raised for what a harness or the fuzzer does."""
     began = time.monotonic()
     shares = allocation.shares(options.harnesses, options.weights, options.value_profile)
@@ -164,7 +164,7 @@ def _fly(run: Run, stop: Stop) -> None:
         run.untrusted += [c.missed for c in run.canaries if c.missed]
 
 
-def _fuzz(run: Run, progress: Progress, stop: Stop) -> None:
+def _fuzz(run: Run, progress: FuzzingProgress, stop: Stop) -> None:
     dictionary: Path | None = None
     if run.options.dictionary is not None:
         dictionary = run.output.root / "dictionary"
@@ -207,7 +207,7 @@ def _fuzz(run: Run, progress: Progress, stop: Stop) -> None:
     run.curve = curve.points
 
 
-def _merge(run: Run, progress: Progress, stop: Stop) -> None:
+def _merge(run: Run, progress: FuzzingProgress, stop: Stop) -> None:
     if run.phase.shards and stop.count < LEAVES_OUT:
         progress.say("merging")
     jobs = []
@@ -228,7 +228,7 @@ def _merge(run: Run, progress: Progress, stop: Stop) -> None:
         merge.judge(m)
 
 
-def _measure(run: Run, progress: Progress, stop: Stop) -> None:
+def _measure(run: Run, progress: FuzzingProgress, stop: Stop) -> None:
     """Measure the merged inputs; where they reach less than all inputs, keep all and say so."""
     # After a signal only what must be checked is measured: merges that could have lost something.
     wanted = [m for m in run.merges if m.found or not stop]

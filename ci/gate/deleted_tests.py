@@ -12,22 +12,19 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ci.gate import diff
+from ci.gate.run import Run
 from ci.mutation import evaluation
 from ci.mutation.evaluation import Asked
 from ci.process import ROOT, Job, Stop, run_all
-
-if TYPE_CHECKING:
-    from ci.gate.stages import Gate
 
 LIMIT = 120.0
 # Beside the file of today, where its own helpers are; a name that no test has.
 SUFFIX = "_before_this_change"
 
 
-def search(gate: Gate) -> str:
+def search(gate: Run) -> str:
     """Ask the tests of the merge base; say what they see."""
     from mutants import stage
 
@@ -103,7 +100,7 @@ def _ask(tree: Path, lines: list[str], stop: Stop) -> dict[str, str]:
 
 
 def _mutants(
-    gate: Gate,
+    gate: Run,
     file: str,
     restored: dict[str, str],
     nodes: list[str],

@@ -8,7 +8,6 @@ import ast
 import configparser
 import os
 import re
-import subprocess
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from ci.exits import Untrusted, UsageError
 from ci.gate import code
-from ci.process import ROOT
+from ci.process import ROOT, git
 
 # Files that say which tests run, and how.
 CONFIGURES = frozenset(
@@ -69,18 +68,6 @@ class Change:
     def engine(self) -> list[str]:
         """The engine's touched files."""
         return sorted(file for file in self.files if file.startswith("engine/"))
-
-
-def git(*arguments: str, root: Path = ROOT) -> str:
-    """What git prints; Untrusted when it cannot."""
-    try:
-        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False)
-    except FileNotFoundError:
-        raise Untrusted("git is not installed") from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["failed"]
-        raise Untrusted(f"git {arguments[0]}: {said[0]}")
-    return done.stdout.decode(errors="surrogateescape")
 
 
 def merge_base(ref: str, root: Path = ROOT) -> str:

@@ -18,9 +18,9 @@ from typing import Any
 
 from ci.exits import Exit, Untrusted
 from ci.gate import diff
-from ci.gate.diff import Change, git
+from ci.gate.diff import Change
 from ci.mutation.evaluation import Settings
-from ci.process import Job
+from ci.process import Job, git
 from mutants import ledger, plants
 from mutants.ledger import Entry
 from mutants.plants import Plant, PlantError

@@ -10,19 +10,16 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ci.gate.code import Changed
+from ci.gate.run import Run
 from ci.process import Job, run_all
 from mutants.ledger import Entry
-
-if TYPE_CHECKING:
-    from ci.gate.stages import Gate
 
 LIMIT = 300.0
 
 
-def search(gate: Gate) -> str:
+def search(gate: Run) -> str:
     """Put each part back and run the tests of its file."""
     # Here and not above: mutmut is an extra.
     from mutants import stage
@@ -58,7 +55,7 @@ def search(gate: Gate) -> str:
     return f"{len(parts)} parts, {tried} put back, {noticed} noticed"
 
 
-def _passes(gate: Gate, tree: Path, file: str) -> bool:
+def _passes(gate: Run, tree: Path, file: str) -> bool:
     """Whether the tests of a file pass. One that cannot be imported or never ends does not."""
     from mutants import stage
 

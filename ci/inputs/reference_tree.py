@@ -9,8 +9,7 @@ from pathlib import Path
 
 from ci import extras
 from ci.exits import Untrusted, UsageError
-from ci.gate.diff import git
-from ci.process import ROOT
+from ci.process import ROOT, git
 
 # What a harness needs, as it was then; and what runs it, as it is now.
 THEN, NOW = ("engine", "harnesses", "peers"), "triage"

@@ -17,8 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ci.commands.replay import attempt, load
 from ci.fuzzing.merge import content, files
+from ci.inputs.execution import attempt, load
 from harnesses import HARNESSES, outcomes, provenance
 from harnesses.outcomes import Outcome
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from ci.fuzzing.allocation import shares
+from ci.fuzzing.progress import FuzzingProgress
 from ci.fuzzing.supervisor import Phase
-from ci.progress import PLAIN_EVERY, Line, Progress
+from ci.progress import PLAIN_EVERY, Line
 
 
 class Terminal(io.StringIO):
@@ -28,7 +29,7 @@ def phase(*states):
 
 
 def test_a_line_has_time_rates_edges_and_finds():
-    progress = Progress(io.StringIO(), {"hello": 2})
+    progress = FuzzingProgress(io.StringIO(), {"hello": 2})
     progress(phase(("hello", 0, 0), ("server", None, 0)), 1.0)
     assert progress.line(phase(("hello", 0, 0), ("server", None, 0)), 1.0) == (
         "  59 s left | hello starts 0 runs 0 edges 2 finds | server waits 0 runs 0 edges 0 finds"
@@ -41,7 +42,7 @@ def test_a_line_has_time_rates_edges_and_finds():
 
 def test_elsewhere_than_on_a_terminal_lines_are_few_and_plain():
     stream = io.StringIO()
-    progress = Progress(stream)
+    progress = FuzzingProgress(stream)
     for tenth in range(600):
         progress(phase(("hello", tenth, 1)), tenth / 10)
     lines = stream.getvalue().splitlines()
@@ -51,7 +52,7 @@ def test_elsewhere_than_on_a_terminal_lines_are_few_and_plain():
 
 def test_on_a_terminal_one_line_moves_and_what_is_said_stays():
     stream = Terminal()
-    progress = Progress(stream)
+    progress = FuzzingProgress(stream)
     for tenth in range(60):
         progress(phase(("hello", tenth, 1)), 10 + tenth / 10)
     progress.say("merging")

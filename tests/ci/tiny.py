@@ -21,10 +21,11 @@ def run(data: bytes, thorough: bool = False) -> str:
 
 def install(monkeypatch, folder, **inputs):
     """Make `tiny` the only harness, with these inputs committed as what they come to."""
-    module = types.ModuleType("harnesses.tiny")
-    module.run = run
-    monkeypatch.setitem(sys.modules, "harnesses.tiny", module)
-    monkeypatch.setattr("ci.commands.replay.HARNESSES", ("tiny",))
+    harness = types.ModuleType("harnesses.tiny")
+    harness.run = run
+    monkeypatch.setitem(sys.modules, "harnesses.tiny", harness)
+    for module in ("ci.commands.replay", "ci.inputs.execution"):
+        monkeypatch.setattr(f"{module}.HARNESSES", ("tiny",))
     monkeypatch.setattr(outcomes, "CORPUS", folder)
     monkeypatch.setattr(provenance, "PATH", folder / "provenance.tsv")
     (folder / "tiny").mkdir(parents=True)

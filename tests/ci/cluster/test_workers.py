@@ -17,8 +17,8 @@ from ci.cluster import client, fuzz, mutate, worker
 from ci.exits import Untrusted, UsageError
 from ci.fuzzing import campaign
 from ci.fuzzing.campaign import Options
+from ci.fuzzing.progress import FuzzingProgress
 from ci.process import ROOT, Stop
-from ci.progress import Progress
 from mutants.verdicts import Verdict
 from tests.ci.test_process import wait_until
 
@@ -120,7 +120,7 @@ def go(machines, folder, behaviours, seconds, during, stop):
         measures=False,
     )
     out = output.make(str(folder / "out"), "campaign")
-    run = campaign.conduct(options, out, Progress(), stop)
+    run = campaign.conduct(options, out, FuzzingProgress(), stop)
     return run, campaign.as_data(run), out
 
 

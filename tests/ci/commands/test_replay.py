@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ci.command import main
-from ci.commands import replay
+from ci.inputs import execution
 from ci.process import ROOT
 from harnesses import outcomes, provenance
 from harnesses.outcomes import Outcome
@@ -54,7 +54,7 @@ def test_what_an_oracle_or_an_exception_says_is_red(folder, tmp_path, capsys, da
 
 
 def test_an_input_that_does_not_end_is_stopped_and_red(folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(replay, "INPUT_SECONDS", 1)
+    monkeypatch.setattr(execution, "INPUT_SECONDS", 1)
     (tmp_path / "found").write_bytes(b"~")
     assert main(["replay", "tiny", str(tmp_path / "found")]) == 1
     assert "still running after 1 s" in capsys.readouterr().out

@@ -16,8 +16,8 @@ import pytest
 from ci import output
 from ci.fuzzing import campaign, summary
 from ci.fuzzing.campaign import Options, as_data
+from ci.fuzzing.progress import FuzzingProgress
 from ci.process import ROOT, Stop
-from ci.progress import Progress
 from tests.ci.test_process import alive, wait_until
 
 FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
@@ -38,7 +38,7 @@ def go(tmp_path, behaviours, seconds=2.0, **changes):
     )
     out = output.make(str(tmp_path / "out"), "campaign")
     with Stop() as stop:
-        data = as_data(campaign.conduct(options, out, Progress(), stop))
+        data = as_data(campaign.conduct(options, out, FuzzingProgress(), stop))
     return data, summary.write(out.root, data), out
 
 
@@ -162,7 +162,7 @@ def test_a_merge_that_lost_coverage_keeps_every_input(tmp_path, monkeypatch):
     )
     out = output.make(str(tmp_path / "out"), "campaign")
     with Stop() as stop:
-        data = as_data(campaign.conduct(options, out, Progress(), stop))
+        data = as_data(campaign.conduct(options, out, FuzzingProgress(), stop))
     emptied = data["harnesses"]["emptied"]
     assert emptied["kept_all"] == "it lost 2 lines and branches"
     assert emptied["new"] == emptied["found"] > 5
@@ -224,7 +224,7 @@ def test_two_signals_leave_out_the_merge_and_lose_nothing(tmp_path):
     )
     out = output.make(str(tmp_path / "out"), "campaign")
 
-    class Pull(Progress):
+    class Pull(FuzzingProgress):
         def __call__(self, phase, now):
             if now - phase.began > 1.0:
                 os.kill(os.getpid(), signal.SIGINT)
