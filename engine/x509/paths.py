@@ -124,19 +124,26 @@ class _Search:
                 return False
             self.steps -= 1
             fault = self._judge(issuer, anchor, path)
-            if fault is None:
-                path.append(issuer)
-                if anchor:
-                    fault = self._judge_signatures(path) or self._judge_names(path)
-                    if fault is None:
-                        return True
-                elif issuer.parts.issuer in self.leading and self.climb(path):
-                    return True
-                path.pop()
-                if self.spent:
-                    return False
-            self.fault = self.fault or fault
+            if fault is not None:
+                self.fault = self.fault or fault
+                continue
+            path.append(issuer)
+            if self._ends(path) if anchor else self._goes_on(path):
+                return True
+            path.pop()
+            if self.spent:
+                return False
         return False
+
+    def _goes_on(self, path: list[Certificate]) -> bool:
+        """Climb from an intermediate, unless no names lead from it to a root."""
+        return path[-1].parts.issuer in self.leading and self.climb(path)
+
+    def _ends(self, path: list[Certificate]) -> bool:
+        """Whether a path that has reached a root is right."""
+        fault = self._judge_signatures(path) or self._judge_names(path)
+        self.fault = self.fault or fault
+        return fault is None
 
     def _issuers(self, path: list[Certificate]) -> list[tuple[Certificate, bool]]:
         """Who may have issued the last of the path, likeliest first; True with the roots."""
