@@ -151,15 +151,14 @@ class Resumption:
         block = area.bytes
         hash_suite = SUITES[words[SUITE]].hash
         master = hash_suite.keyed(block[MASTER_SECRET : MASTER_SECRET + hash_suite.size])
-        messages = tickets.issue(
-            self.ring,
-            self.count,
-            block[ENTROPY_TICKETS:ENTROPY_END],
-            hash_suite.derive(master, b"res master", transcript.digest()),
+        secret = hash_suite.derive(master, b"res master", transcript.digest())
+        session = tickets.Session(
             words[SUITE],
             bytes(block[FINGERPRINT:_FINGERPRINT_END]),
             int.from_bytes(block[LEAF_NOT_AFTER : LEAF_NOT_AFTER + 8], signed=True),
             bytes(block[NAME : NAME + words[NAME_LEN]]),
             bytes(block[ALPN : ALPN + words[ALPN_LEN]]),
         )
+        entropy = block[ENTROPY_TICKETS:ENTROPY_END]
+        messages = tickets.issue(self.ring, self.count, entropy, secret, session)
         queue_sealed(area, c.HANDSHAKE, b"".join(messages))

@@ -149,6 +149,17 @@ class Ticket:
         self.psk[:] = _ZEROS[: len(self.psk)]
 
 
+class Session(NamedTuple):
+    """The connection that a ticket is issued on: what the ticket binds, and how long its identity
+    lasts. The secret is none of it."""
+
+    suite: int
+    fingerprint: bytes  # SHA-256 of the leaf that the client was shown
+    not_after_ms: int  # of that leaf
+    server_name: bytes  # lower-cased, empty for none
+    alpn: bytes  # empty for none
+
+
 class Moment(NamedTuple):
     """The connection that offers a ticket, as the rules see it: what would hold without one."""
 
@@ -296,15 +307,7 @@ def expiry(issue_ms: int, lifetime_ms: int, not_after_ms: int) -> int:
 
 
 def issue(
-    ring: TicketKeyRing,
-    count: int,
-    entropy: Buffer,
-    secret: Buffer,
-    suite: int,
-    fingerprint: bytes,
-    not_after_ms: int,
-    server_name: bytes,
-    alpn: bytes,
+    ring: TicketKeyRing, count: int, entropy: Buffer, secret: Buffer, session: Session
 ) -> list[bytes]:
     """The NewSessionTicket messages of a connection whose handshake is complete.
 
@@ -314,6 +317,7 @@ def issue(
     message would tell the client to discard the ticket at once.
     """
     key = ring.current()
+    suite, fingerprint, not_after_ms, server_name, alpn = session
     issue_ms = ring.now_ms
     expiry_ms = expiry(issue_ms, ring.lifetime_ms, not_after_ms)
     lifetime_s = (expiry_ms - issue_ms) // 1000

@@ -17,6 +17,7 @@ from engine.tickets import (
     ENTROPY_LENGTH,
     MAX_COUNT,
     Moment,
+    Session,
     binder,
     binder_holds,
     choose,
@@ -55,9 +56,8 @@ def issued(
     alpn: bytes = b"h2",
 ) -> list[bytes]:
     length = 48 if suite == 0x1302 else 32
-    return issue(
-        keys or ring(), count, ENTROPY, MASTER[:length], suite, LEAF, not_after_ms, name, alpn
-    )
+    session = Session(suite, LEAF, not_after_ms, name, alpn)
+    return issue(keys or ring(), count, ENTROPY, MASTER[:length], session)
 
 
 def parsed(message: bytes) -> tuple[int, int, bytes, bytes]:
