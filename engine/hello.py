@@ -400,13 +400,16 @@ _READERS: dict[int, Callable[[ClientHello, bytes, int, int], None]] = {
 }
 
 
-# Choosing. The order of the lines is the order of the refusals.
+# Choosing.
 
 
 def choose(hello: ClientHello, policy: Policy, retry: Retry | None = None) -> Choice:
     """What the server answers to `hello`; `retry` is the HelloRetryRequest that went before it.
 
-    Raises HelloFault. The checks that wait for the tickets are `require_scheme`'s.
+    Raises HelloFault with the first that holds of tls-server-version, -illegal-parameter for the
+    compression, -missing-extension, -illegal-parameter for a share of a group that is not listed,
+    tls-server-suite, -sigalg, -group, -alpn and -retry-share. The order is the contract's (SPEC
+    1.3). Where a ticket is offered, `require_scheme` is asked later, when none was taken.
     """
     versions = hello.versions
     # RFC 8446 appendix D.5: a legacy_version of SSL 3.0 is refused; any other is not read.
