@@ -10,6 +10,7 @@ a line of its own (log injection), nor a control sequence reach the terminal of 
 import contextlib
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from engine.codepoints import GROUP_NAMES, SUITE_NAMES
 from servers.clock import Clock
@@ -34,6 +35,22 @@ def escape(value: bytes | None) -> str:
 def yes(value: bool) -> str:
     """How the log writes a truth."""
     return "yes" if value else "no"
+
+
+class Established(NamedTuple):
+    """What is told of a connection when its handshake is complete; None is what there is not."""
+
+    suite: int
+    group: int
+    sni: bytes | None
+    alpn: bytes | None
+    retried: bool
+    resumed: bool
+    ticket: str
+    client: bytes | None
+    fingerprint: bytes | None
+    waited: int  # milliseconds from its arrival to its start
+    handshake: int  # milliseconds since its start
 
 
 class Log:
@@ -81,30 +98,15 @@ class Log:
     def listening(self, address: str) -> None:
         self._line(f"listening {address}")
 
-    def established(
-        self,
-        number: int,
-        peer: str,
-        *,
-        suite: int,
-        group: int,
-        sni: bytes | None,
-        alpn: bytes | None,
-        retried: bool,
-        resumed: bool,
-        ticket: str,
-        client: bytes | None,
-        fingerprint: bytes | None,
-        waited: int,
-        handshake: int,
-    ) -> None:
+    def established(self, number: int, peer: str, its: Established) -> None:
+        fingerprint = its.fingerprint.hex()[:16] if its.fingerprint else "-"
         self._line(
             f"conn {number} peer={peer} established"
-            f" suite={SUITE_NAMES.get(suite, '-')} group={GROUP_NAMES.get(group, '-')}"
-            f" sni={escape(sni)} alpn={escape(alpn)}"
-            f" hrr={yes(retried)} resumed={yes(resumed)} ticket={ticket}"
-            f" client={escape(client)} fp={fingerprint.hex()[:16] if fingerprint else '-'}"
-            f" waited={waited} handshake={handshake}"
+            f" suite={SUITE_NAMES.get(its.suite, '-')} group={GROUP_NAMES.get(its.group, '-')}"
+            f" sni={escape(its.sni)} alpn={escape(its.alpn)}"
+            f" hrr={yes(its.retried)} resumed={yes(its.resumed)} ticket={its.ticket}"
+            f" client={escape(its.client)} fp={fingerprint}"
+            f" waited={its.waited} handshake={its.handshake}"
         )
 
     def closed(self, number: int, peer: str, reason: str, received: int, lasted: int) -> None:

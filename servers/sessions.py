@@ -18,7 +18,7 @@ from servers import sockets
 from servers.addresses import peer_text
 from servers.clock import Clock
 from servers.connections import CLOSING, DRAINING, HANDSHAKE, OPEN, QUEUED, SILENT, Connections
-from servers.log import Log
+from servers.log import Established, Log
 from servers.names import name_text
 from servers.settings import Settings
 from servers.transfer import Transfer, Wants
@@ -324,9 +324,7 @@ class Sessions:
         subject = engine.peer_subject(slot)
         if leaf is not None and len(leaf) > ROOM_LEN:
             self._large.add(slot)
-        self._log.established(
-            table.number[slot],
-            peer_text(table.peer(slot)),
+        its = Established(
             suite=engine.suite(slot),
             group=engine.group(slot),
             sni=engine.server_name(slot),
@@ -339,6 +337,7 @@ class Sessions:
             waited=served - table.arrived[slot],
             handshake=now - served,
         )
+        self._log.established(table.number[slot], peer_text(table.peer(slot)), its)
 
     def _log_closed(self, slot: int, reason: str, now: int) -> None:
         table = self._table

@@ -12,7 +12,7 @@ from engine import Refusal
 from servers.addresses import Peer, address_text, pack_peer, peer_text
 from servers.connections import DRAINING, FREE, NONE, OPEN, SILENT, Connections
 from servers.files import Unusable, leaf_names, read_file, servable
-from servers.log import Log, escape
+from servers.log import Established, Log, escape
 from servers.rate import Rate
 from servers.sockets import listen
 from tests.servers.certificates import write_identity
@@ -147,9 +147,7 @@ def test_log_lines_have_their_keys_in_order():
     out = Kept()
     log = Log(out, Kept())
     log.listening("127.0.0.1:4433")
-    log.established(
-        7,
-        "127.0.0.1:51109",
+    its = Established(
         suite=0x1301,
         group=29,
         sni=b"echo.test",
@@ -162,6 +160,7 @@ def test_log_lines_have_their_keys_in_order():
         waited=0,
         handshake=5,
     )
+    log.established(7, "127.0.0.1:51109", its)
     log.closed(7, "127.0.0.1:51109", "ok", 11, 1009)
     log.refused(8, "[::1]:5", "full")
     log.reload("main", None)
