@@ -29,6 +29,7 @@ test: lint types unit
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/zizmor --offline --quiet --no-progress .github/workflows
 
 types: $(STAMP)

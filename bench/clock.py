@@ -18,8 +18,10 @@ from dataclasses import dataclass, field
 now = time.thread_time_ns
 """CPU nanoseconds of this thread, user and system. A call costs about 0.3 µs."""
 
-METHOD = ("CPU of the server alone: the median of the rounds; a ratio is the median of the rounds' "
-          "ratios; least is the fastest round; spread is the middle half of the rounds.")
+METHOD = (
+    "CPU of the server alone: the median of the rounds; a ratio is the median of the rounds' "
+    "ratios; least is the fastest round; spread is the middle half of the rounds."
+)
 
 
 @dataclass

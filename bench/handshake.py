@@ -26,6 +26,7 @@ class Row:
 AS_IT_COMES, BARE = "ssl", "ssl, no tickets"
 """The two lines that the others of their kind are divided by."""
 
+
 def _rows(kind: str, aim: float, checked_aim: float | None = None) -> list[Row]:
     """The lines of one kind of handshake. One that is resumed signs nothing."""
     rows = [
@@ -51,8 +52,10 @@ KINDS = (FULL, RESUMED, MUTUAL)
 ROWS: Sequence[Row] = (*_rows(FULL, 0.85, 1.2), *_rows(RESUMED, 0.9), *_rows(MUTUAL, 0.5))
 
 
-_UNLIKE = ("Each server chose its own suite, and `ssl` sends two tickets unless told not to; "
-           "like for like: --suite TLS_AES_128_GCM_SHA256 and the second ratio.")
+_UNLIKE = (
+    "Each server chose its own suite, and `ssl` sends two tickets unless told not to; "
+    "like for like: --suite TLS_AES_128_GCM_SHA256 and the second ratio."
+)
 
 COLUMNS = (
     table.Column("handshake", "handshake"),
@@ -68,10 +71,20 @@ COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `residue bench handshake`."""
-    parser.add_argument("--rounds", type=table.positive, default=40, metavar="N",
-                        help="rounds; every server runs once in each (default %(default)s)")
-    parser.add_argument("--count", type=table.positive, default=AT_ONCE, metavar="N",
-                        help="handshakes a server a round (default %(default)s)")
+    parser.add_argument(
+        "--rounds",
+        type=table.positive,
+        default=40,
+        metavar="N",
+        help="rounds; every server runs once in each (default %(default)s)",
+    )
+    parser.add_argument(
+        "--count",
+        type=table.positive,
+        default=AT_ONCE,
+        metavar="N",
+        help="handshakes a server a round (default %(default)s)",
+    )
     parser.add_argument("--kind", choices=KINDS, help="only these (default: all three)")
     rerun.add_suite(parser)
     table.add_json(parser)

@@ -25,7 +25,9 @@ class Fixture:
         self.suites: set[str] = set()
         plain = peers.client_context()
         self._contexts = {
-            FULL: plain, RESUMED: plain, MUTUAL: peers.client_context(self.authority.client)
+            FULL: plain,
+            RESUMED: plain,
+            MUTUAL: peers.client_context(self.authority.client),
         }
 
     def clients(
@@ -50,9 +52,7 @@ def by_engine(fixture: Fixture, kind: str, check: bool) -> Turn:
     sends one ticket, as `ssl` does."""
     engine = Engine.server(AT_ONCE, check_signature=check)
     engine.seed(os.urandom(32))
-    engine.add_identity(
-        fixture.identity.chain, fixture.identity.key, [peers.NAME], _now_ms()
-    )
+    engine.add_identity(fixture.identity.chain, fixture.identity.key, [peers.NAME], _now_ms())
     if kind == RESUMED:
         engine.set_tickets(1)
     if kind == MUTUAL:

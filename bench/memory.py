@@ -27,18 +27,42 @@ COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `residue bench memory`."""
-    parser.add_argument("--count", type=table.positive, default=10_000, metavar="N",
-                        help="connections (default %(default)s)")
-    parser.add_argument("--areas", type=table.positive, metavar="N",
-                        help="areas of the engine (default: one a connection)")
-    parser.add_argument("--handshakes", type=table.positive, default=32, metavar="N",
-                        help="handshakes in progress at once (default %(default)s)")
-    parser.add_argument("--resting", type=int, metavar="N",
-                        help="set_resting of the engine (default: the engine's own)")
-    parser.add_argument("--server", action="store_true",
-                        help="the echo server and real sockets instead of the engine alone")
-    parser.add_argument("--client-cert", action="store_true",
-                        help="every client shows a certificate, and is verified")
+    parser.add_argument(
+        "--count",
+        type=table.positive,
+        default=10_000,
+        metavar="N",
+        help="connections (default %(default)s)",
+    )
+    parser.add_argument(
+        "--areas",
+        type=table.positive,
+        metavar="N",
+        help="areas of the engine (default: one a connection)",
+    )
+    parser.add_argument(
+        "--handshakes",
+        type=table.positive,
+        default=32,
+        metavar="N",
+        help="handshakes in progress at once (default %(default)s)",
+    )
+    parser.add_argument(
+        "--resting",
+        type=int,
+        metavar="N",
+        help="set_resting of the engine (default: the engine's own)",
+    )
+    parser.add_argument(
+        "--server",
+        action="store_true",
+        help="the echo server and real sockets instead of the engine alone",
+    )
+    parser.add_argument(
+        "--client-cert",
+        action="store_true",
+        help="every client shows a certificate, and is verified",
+    )
     table.add_json(parser)
 
 
@@ -129,8 +153,15 @@ def phases(
 
     def weigh(phase: str, connections: int, aim: float | None = None) -> None:
         over = target.resident() - idle
-        rows.append({"phase": phase, "connections": connections, "resident": over,
-                     "each": over / connections, "aim": aim})
+        rows.append(
+            {
+                "phase": phase,
+                "connections": connections,
+                "resident": over,
+                "each": over / connections,
+                "aim": aim,
+            }
+        )
 
     slots = crowd.connect(min(at_once, count))
     weigh("connected", len(slots))

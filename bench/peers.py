@@ -57,9 +57,7 @@ def authority() -> Authority:
     return Authority(_pem(root, root_key, root_key).chain, _pem(leaf, key, root_key))
 
 
-def _builder(
-    subject: str, issuer: str, key: ec.EllipticCurvePrivateKey
-) -> x509.CertificateBuilder:
+def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
     subject_name, issuer_name = (
         x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in (subject, issuer)
     )

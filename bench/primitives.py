@@ -22,11 +22,21 @@ _ECDSA = ec.ECDSA(hashes.SHA256())
 _LABELS = tuple(
     length.to_bytes(2) + bytes([len(label) + 6]) + b"tls13 " + label + bytes([context])
     for length, label, context in (
-        (32, b"c hs traffic", 32), (32, b"s hs traffic", 32), (32, b"derived", 32),
-        (32, b"c ap traffic", 32), (32, b"s ap traffic", 32),
-        (16, b"key", 0), (12, b"iv", 0), (16, b"key", 0), (12, b"iv", 0),
-        (16, b"key", 0), (12, b"iv", 0), (16, b"key", 0), (12, b"iv", 0),
-        (32, b"finished", 0), (32, b"finished", 0),
+        (32, b"c hs traffic", 32),
+        (32, b"s hs traffic", 32),
+        (32, b"derived", 32),
+        (32, b"c ap traffic", 32),
+        (32, b"s ap traffic", 32),
+        (16, b"key", 0),
+        (12, b"iv", 0),
+        (16, b"key", 0),
+        (12, b"iv", 0),
+        (16, b"key", 0),
+        (12, b"iv", 0),
+        (16, b"key", 0),
+        (12, b"iv", 0),
+        (32, b"finished", 0),
+        (32, b"finished", 0),
     )
 )
 _FLIGHT = bytes(700)

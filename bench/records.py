@@ -183,11 +183,20 @@ COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `residue bench records`."""
-    parser.add_argument("--rounds", type=table.positive, default=60, metavar="N",
-                        help="rounds; every server runs once in each (default %(default)s)")
-    parser.add_argument("--count", type=table.positive, default=1000, metavar="N",
-                        help="small trips a server a round; a tenth of it large ones "
-                        "(default %(default)s)")
+    parser.add_argument(
+        "--rounds",
+        type=table.positive,
+        default=60,
+        metavar="N",
+        help="rounds; every server runs once in each (default %(default)s)",
+    )
+    parser.add_argument(
+        "--count",
+        type=table.positive,
+        default=1000,
+        metavar="N",
+        help="small trips a server a round; a tenth of it large ones (default %(default)s)",
+    )
     rerun.add_suite(parser)
     table.add_json(parser)
 
@@ -197,8 +206,11 @@ def measure(rounds: int, count: int) -> table.Result:
     fixture = Fixture()
     rows = []
     for size, trips in ((SMALL, count), (LARGE, max(1, count // 10))):
-        lanes = [(row, clock.Candidate(row.server, row.make(fixture, size)))
-                 for row in ROWS if row.size == size]
+        lanes = [
+            (row, clock.Candidate(row.server, row.make(fixture, size)))
+            for row in ROWS
+            if row.size == size
+        ]
         clock.alternate([lane for _, lane in lanes], rounds, trips, f"records of {size} bytes")
         reference = next(lane for row, lane in lanes if row.server == REFERENCE)
         rows += [

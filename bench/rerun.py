@@ -34,7 +34,9 @@ Ciphersuites = {suite}
 def add_suite(parser: argparse.ArgumentParser) -> None:
     """The option of a bench that compares with `ssl`."""
     parser.add_argument(
-        "--suite", choices=SUITES, default=SUITES[0],
+        "--suite",
+        choices=SUITES,
+        default=SUITES[0],
         help="the one suite the client offers; `any` leaves each server its own choice "
         "(default %(default)s)",
     )

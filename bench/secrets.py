@@ -40,8 +40,13 @@ LONGEST_MAP = 1 << 28  # what is larger is address space that nobody wrote
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `residue bench secrets`."""
-    parser.add_argument("--count", type=table.positive, default=5, metavar="N",
-                        help="connections of each kind (default %(default)s)")
+    parser.add_argument(
+        "--count",
+        type=table.positive,
+        default=5,
+        metavar="N",
+        help="connections of each kind (default %(default)s)",
+    )
     table.add_json(parser)
 
 

@@ -60,8 +60,9 @@ class Result:
 
     def text(self) -> str:
         """The table, the conditions and notes, and the command under it."""
-        cells = [[column.write(row.get(column.key)) for column in self.columns]
-                 for row in self.rows]
+        cells = [
+            [column.write(row.get(column.key)) for column in self.columns] for row in self.rows
+        ]
         heads = [column.heading for column in self.columns]
         widths = [max(map(len, lane)) for lane in zip(heads, *cells, strict=True)]
         lines = [_line(heads, widths), _line(["-" * width for width in widths], widths)]
@@ -104,7 +105,10 @@ def command() -> str:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The option that every bench has."""
     parser.add_argument(
-        "--json", nargs="?", const="-", metavar="FILE",
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
         help="write the result as JSON to FILE as well; without FILE, to standard output instead",
     )
 

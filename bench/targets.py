@@ -47,7 +47,9 @@ class Target(Protocol):
         """Start."""
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
         """Stop the process."""
@@ -116,7 +118,9 @@ class EngineProcess:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
         self._pipe.close()
@@ -136,9 +140,27 @@ class ServerProcess:
         Path(self._folder.name, "chain.pem").write_bytes(identity.chain)
         Path(self._folder.name, "key.pem").write_bytes(identity.key)
         binds = [f"127.0.0.{number + 1}" for number in range(_ADDRESSES)]
-        child = [sys.executable, "-m", "ci", "serve", "echo", "--dir", self._folder.name,
-                 "--port", "0", "--connections", str(count + 64), "--handshakes", str(handshakes),
-                 "--rate", "1000000", "--idle", "3600000", "--handshake-timeout", "3600000"]
+        child = [
+            sys.executable,
+            "-m",
+            "ci",
+            "serve",
+            "echo",
+            "--dir",
+            self._folder.name,
+            "--port",
+            "0",
+            "--connections",
+            str(count + 64),
+            "--handshakes",
+            str(handshakes),
+            "--rate",
+            "1000000",
+            "--idle",
+            "3600000",
+            "--handshake-timeout",
+            "3600000",
+        ]
         for bind in binds:
             child += ["--bind", bind]
         if areas is not None:
@@ -158,8 +180,9 @@ class ServerProcess:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self._process.poll() is None:
             lines = self._log.read_text(encoding="ascii", errors="replace").splitlines()
-            found = [line.split()[1].rpartition(":") for line in lines
-                     if line.startswith("listening ")]
+            found = [
+                line.split()[1].rpartition(":") for line in lines if line.startswith("listening ")
+            ]
             if len(found) == wanted:
                 return [(address, int(port)) for address, _, port in found]
             time.sleep(0.05)
@@ -205,7 +228,9 @@ class ServerProcess:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
         self._process.terminate()

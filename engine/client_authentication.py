@@ -140,4 +140,3 @@ def _transcript(area: Area) -> Transcript:
     transcript = area.transcript
     assert transcript is not None
     return transcript
-

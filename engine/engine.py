@@ -158,11 +158,7 @@ class Engine(Configuration, Queries, ClientIdentity):
         header = HEADERS[content] if content < SHORT else protected_header(content)
         words = area.words
         sequence = words[READ_SEQ]
-        if (
-            piece[:HEADER] != header
-            or sequence >= LAST_SEQUENCE
-            or area.opener is None
-        ):
+        if piece[:HEADER] != header or sequence >= LAST_SEQUENCE or area.opener is None:
             return self._feed_any(slot, memoryview(piece))
         try:
             area.resting = False

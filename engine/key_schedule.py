@@ -50,9 +50,7 @@ def mac(pads: Pads, message: Buffer) -> bytes:
 def _info(length: int, label: bytes, context: bytes = b"") -> bytes:
     """HkdfLabel of §7.1, then the counter of HKDF-Expand's first and only block."""
     full = b"tls13 " + label
-    return (
-        struct.pack(">HB", length, len(full)) + full + bytes([len(context)]) + context + b"\x01"
-    )
+    return struct.pack(">HB", length, len(full)) + full + bytes([len(context)]) + context + b"\x01"
 
 
 class HashSuite:
@@ -185,9 +183,7 @@ SUITES: Final[dict[int, CipherSuite]] = {
     for suite in (
         CipherSuite(c.TLS_AES_128_GCM_SHA256, AESGCM, 16, SHA256, AES_GCM_RECORDS),
         CipherSuite(c.TLS_AES_256_GCM_SHA384, AESGCM, 32, SHA384, AES_GCM_RECORDS),
-        CipherSuite(
-            c.TLS_CHACHA20_POLY1305_SHA256, ChaCha20Poly1305, 32, SHA256, LAST_SEQUENCE
-        ),
+        CipherSuite(c.TLS_CHACHA20_POLY1305_SHA256, ChaCha20Poly1305, 32, SHA256, LAST_SEQUENCE),
     )
 }
 

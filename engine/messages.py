@@ -11,9 +11,7 @@ from typing import Final
 from . import codepoints as c
 
 _RETRY_RANDOM: Final = hashlib.sha256(b"HelloRetryRequest").digest()  # §4.1.3
-_SUPPORTED_VERSIONS: Final = struct.pack(
-    ">HHH", c.EXT_SUPPORTED_VERSIONS, 2, c.VERSION_TLS_1_3
-)
+_SUPPORTED_VERSIONS: Final = struct.pack(">HHH", c.EXT_SUPPORTED_VERSIONS, 2, c.VERSION_TLS_1_3)
 _VERIFY_CONTEXT: Final = b" " * 64 + b"TLS 1.3, server CertificateVerify\x00"  # §4.4.3
 _EMPTY_SERVER_NAME: Final = struct.pack(">HH", c.EXT_SERVER_NAME, 0)
 
@@ -43,9 +41,7 @@ def server_hello(
     ticket_index: int | None = None,
 ) -> bytes:
     """A ServerHello, with the chosen ticket's index when the session is resumed (§4.2.11)."""
-    extensions = (
-        struct.pack(">HHHH", c.EXT_KEY_SHARE, 4 + len(share), group, len(share)) + share
-    )
+    extensions = struct.pack(">HHHH", c.EXT_KEY_SHARE, 4 + len(share), group, len(share)) + share
     if ticket_index is not None:
         extensions += struct.pack(">HHH", c.EXT_PRE_SHARED_KEY, 2, ticket_index)
     return _hello(random, session_id, suite, extensions)
@@ -53,9 +49,7 @@ def server_hello(
 
 def hello_retry_request(session_id: bytes, suite: int, group: int) -> bytes:
     """A HelloRetryRequest that asks for one share; stateful, so without a cookie (§4.1.4)."""
-    return _hello(
-        _RETRY_RANDOM, session_id, suite, struct.pack(">HHH", c.EXT_KEY_SHARE, 2, group)
-    )
+    return _hello(_RETRY_RANDOM, session_id, suite, struct.pack(">HHH", c.EXT_KEY_SHARE, 2, group))
 
 
 def encrypted_extensions(alpn: bytes | None, name_matched: bool) -> bytes:
@@ -63,9 +57,7 @@ def encrypted_extensions(alpn: bytes | None, name_matched: bool) -> bytes:
     extensions = b""
     if alpn is not None:
         length = len(alpn)
-        extensions = (
-            struct.pack(">HHHB", c.EXT_ALPN, length + 3, length + 1, length) + alpn
-        )
+        extensions = struct.pack(">HHHB", c.EXT_ALPN, length + 3, length + 1, length) + alpn
     if name_matched:
         extensions += _EMPTY_SERVER_NAME
     return (

@@ -197,9 +197,7 @@ def _has_room(area: Area, length: int) -> bool:
     return area.received_end + length - TAG <= _RECEIVED_END
 
 
-def _on_record(
-    server: Server, area: Area, header: memoryview, body: memoryview
-) -> Refusal | None:
+def _on_record(server: Server, area: Area, header: memoryview, body: memoryview) -> Refusal | None:
     """One whole record whose header was judged."""
     content_type = header[0]
     if content_type == c.APPLICATION_DATA:

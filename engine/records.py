@@ -188,9 +188,7 @@ def queue_plain(area: Area, content_type: int, content: bytes) -> None:
     make_out_room(area, HEADER + length)
     start = area.out_end
     end = start + HEADER + length
-    area.bytes[start:end] = (
-        bytes([content_type, 3, 3, length >> 8, length & 255]) + content
-    )
+    area.bytes[start:end] = bytes([content_type, 3, 3, length >> 8, length & 255]) + content
     area.out_end = end
 
 

@@ -133,9 +133,7 @@ class Resumption:
         area.words[FLAGS] |= F_TICKETS
         block[MASTER_SECRET : MASTER_SECRET + len(master)] = master
         block[FINGERPRINT:_FINGERPRINT_END] = identity.fingerprint
-        block[LEAF_NOT_AFTER : LEAF_NOT_AFTER + 8] = identity.not_after_ms.to_bytes(
-            8, signed=True
-        )
+        block[LEAF_NOT_AFTER : LEAF_NOT_AFTER + 8] = identity.not_after_ms.to_bytes(8, signed=True)
 
     def send(self, area: Area, transcript: Transcript) -> None:
         """Queue the tickets of a connection whose Finished verified.

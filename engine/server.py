@@ -77,20 +77,14 @@ class Rule(NamedTuple):
 class Server:
     """What all connections of a server engine share, and the handlers of their messages."""
 
-    def __init__(
-        self, *, hardware_aes: bool, deterministic: bool, check_signature: bool
-    ) -> None:
+    def __init__(self, *, hardware_aes: bool, deterministic: bool, check_signature: bool) -> None:
         self.identities = Identities()
         self.resumption = Resumption()
         self.clients = ClientAuthentication()
-        self.policy = Policy(
-            c.SUITES_WITH_AES if hardware_aes else c.SUITES_WITHOUT_AES, c.GROUPS
-        )
+        self.policy = Policy(c.SUITES_WITH_AES if hardware_aes else c.SUITES_WITHOUT_AES, c.GROUPS)
         self.deterministic = deterministic
         self.check_signature = check_signature
-        hello = Rule(
-            0, MAX_BODY, Refusal.SERVER_CLIENT_HELLO_LENGTH, True, self._on_client_hello
-        )
+        hello = Rule(0, MAX_BODY, Refusal.SERVER_CLIENT_HELLO_LENGTH, True, self._on_client_hello)
         self._rules: dict[tuple[int, int], Rule] = {
             (WAIT_CLIENT_HELLO, c.CLIENT_HELLO): hello,
             (WAIT_SECOND_CLIENT_HELLO, c.CLIENT_HELLO): hello,
@@ -139,9 +133,7 @@ class Server:
             return self._retry(area, raw, hello, choice)
         return self._answer(area, raw, hello, choice, choice.share)
 
-    def _retry(
-        self, area: Area, raw: bytes, hello: ClientHello, choice: Choice
-    ) -> Refusal | None:
+    def _retry(self, area: Area, raw: bytes, hello: ClientHello, choice: Choice) -> Refusal | None:
         """Ask for a share of the first group in common (§4.1.4)."""
         words = area.words
         suite = SUITES[choice.suite]

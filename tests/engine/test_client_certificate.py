@@ -79,9 +79,7 @@ def test_an_entry_that_does_not_parse(bad):
 
 
 def test_a_context_is_told_before_what_stands_behind_it():
-    assert (
-        read_certificate(body(b"\0", context=b"x")) == Refusal.SERVER_ILLEGAL_PARAMETER
-    )
+    assert read_certificate(body(b"\0", context=b"x")) == Refusal.SERVER_ILLEGAL_PARAMETER
     for context in (b"\0", b"\0x", bytes(255)):
         answer = read_certificate(body(context=context))
         assert answer == Refusal.SERVER_ILLEGAL_PARAMETER

@@ -60,6 +60,7 @@ VERDICTS = (
     "identity", "suite", "alpn", "none", "resumed",
 )  # fmt: skip
 
+
 def test_every_tag_and_verdict_is_reached() -> None:
     tags = {c.end.tag for c in ALL}
     for c in ALL:

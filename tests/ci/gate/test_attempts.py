@@ -98,9 +98,7 @@ def test_it_is_not_talked_round(name: str, repo: Path, tmp_path: Path) -> None:
     only = set.union(*(STAGES[one] for one in rule.split("|")))
     told = judged(repo, tmp_path / "run", only)
     found = [(finding.rule, finding.message) for finding in told.findings]
-    assert any(re.fullmatch(rule, r) and re.search(message, m) for r, m in found), report.text(
-        told
-    )
+    assert any(re.fullmatch(rule, r) and re.search(message, m) for r, m in found), report.text(told)
 
 
 # -- honest changes ---------------------------------------------------------------------------
