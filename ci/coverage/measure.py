@@ -6,7 +6,7 @@ The inputs of the folders are run without a fuzzer under coverage.py, each once,
 which lines and branches of `engine/` are reached by the committed inputs, by the merged ones, and
 by all that the sources hold. libFuzzer's own `cov:` is not used: it counts what its instrumentation
 sees, differs from run to run, and names no line. The same runs say which refusals are reached
-(`ci.coverage.refusal_probe`) and what the inputs are (`ci.coverage.corpus`).
+(`harnesses.refusal_probe`) and what the inputs are (`ci.coverage.corpus`).
 """
 
 import importlib
@@ -23,7 +23,7 @@ from ci.coverage import corpus
 from ci.coverage.corpus import Input
 
 if TYPE_CHECKING:
-    from ci.coverage.refusal_probe import Watch
+    from harnesses.refusal_probe import Watch
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IMPORT = "import"
@@ -46,7 +46,7 @@ def inputs(folders: list[Path], seen: set[bytes]) -> Iterator[tuple[Path, bytes]
 def watch() -> "Watch":
     """What sees the refusals, around the engine of this process."""
     # Not above: it imports the engine, which must not be there before it is measured.
-    from ci.coverage.refusal_probe import Watch
+    from harnesses.refusal_probe import Watch
 
     watch = Watch()
     watch.install()

@@ -333,7 +333,7 @@ def _files(total: Reach) -> dict[str, Any]:
 def as_data(run: Run) -> dict[str, Any]:
     """The run as the JSON summary has it."""
     # Not above: it imports the engine, which a run begins without.
-    from ci.coverage import refusal_matrix
+    from harnesses import refusal_matrix
 
     looked = _looked(run)
     harnesses: dict[str, Any] = {}

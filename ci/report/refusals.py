@@ -37,7 +37,7 @@ def section(found: dict[str, Any] | None) -> Html:
         parts.append(folded(head, _list(fresh, with_witness=True), open_=True))
     if found["unexpected"]:
         head = (
-            "Reached, and not in the table of what is possible (ci/coverage/refusal_matrix.py), "
+            "Reached, and not in the table of what is possible (harnesses/refusal_matrix.py), "
             "which is wrong"
         )
         parts.append(folded(head, _list(found["unexpected"], with_witness=True), open_=True))

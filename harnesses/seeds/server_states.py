@@ -1,7 +1,7 @@
 """Handmade inputs of the server harness for what each state of a connection refuses.
 
 One fault and one state an input, so that a rule which is there in one state and not in another is
-seen (`ci/coverage/refusal_matrix.py` lists which go together). What must be sealed is in
+seen (`harnesses/refusal_matrix.py` lists which go together). What must be sealed is in
 `seeds.keyed`, where it is smaller; here is what arrives in the clear, as a bare header, or instead
 of a second ClientHello. Outcomes are written by hand.
 """

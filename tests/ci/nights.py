@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ci.coverage import refusal_matrix
-from harnesses import HARNESSES
+from harnesses import HARNESSES, refusal_matrix
 from mutants.verdicts import Verdict
 
 HOSTILE = "<script src=x>alert('1')</script>\"&\u202e\x1b[31m"

@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 
-from ci.coverage import refusal_matrix
-from ci.coverage.refusal_matrix import HANDSHAKE, STATE_NAMES
 from ci.process import ROOT
 from engine.receive import _OUTER
 from engine.refusals import (
@@ -27,6 +25,8 @@ from engine.refusals import (
     Refusal,
 )
 from engine.server import Server
+from harnesses import refusal_matrix
+from harnesses.refusal_matrix import HANDSHAKE, STATE_NAMES
 
 CELLS = list(refusal_matrix.cells())
 
@@ -65,7 +65,7 @@ def test_the_records_of_each_state_are_those_of_the_engine():
 
 RUN = """
 import importlib, json
-from ci.coverage.refusal_probe import Watch
+from harnesses.refusal_probe import Watch
 from harnesses import HARNESSES, outcomes
 watch = Watch()
 watch.install()

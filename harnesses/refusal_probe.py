@@ -16,7 +16,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ci.coverage.refusal_matrix import HANDSHAKE, STATE_NAMES
 from engine import engine as calls
 from engine import receive
 from engine.client_authentication import ClientAuthentication
@@ -36,6 +35,8 @@ from engine.refusals import (
     Refusal,
 )
 from engine.server import Server
+
+from .refusal_matrix import HANDSHAKE, STATE_NAMES
 
 Cell = tuple[str, str, str]
 """State, message, tag."""
