@@ -53,7 +53,10 @@ class ClientAuthentication:
         self.clock_ms = 0
 
     def trust(self, pem: bytes) -> int:
-        """Replace the store; the number of its roots. `Refused` leaves it as it was."""
+        """Replace the store; the number of its roots.
+
+        Raises `Refused` with `tls-server-client-store`, and the store is as it was.
+        """
         store = stores.load(pem)
         request = client_certificate.certificate_request(store.authorities)
         generation = stores.next_generation(self.generation)
@@ -62,7 +65,11 @@ class ClientAuthentication:
         return len(store)
 
     def set_mode(self, mode: int) -> None:
-        """For the connections served from now on. Without a store nobody could be believed."""
+        """For the connections served from now on. Without a store nobody could be believed.
+
+        Raises ValueError for a number that is no mode, `Refused` with `tls-server-client-store` for
+        one that needs a store before there is one.
+        """
         mode = as_int(mode)
         if mode not in _MODES:
             raise ValueError("the mode is 0 (off), 1 (optional) or 2 (required)")

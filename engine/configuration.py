@@ -31,7 +31,12 @@ class Configuration(EngineBase):
     def add_identity(
         self, chain_pem: bytes, key_pem: bytes, names: Sequence[str], now_ms: int
     ) -> int:
-        """Add a chain (PEM, leaf first) and its P-256 key for these names; its number."""
+        """Add a chain (PEM, leaf first) and its P-256 key for these names; its number, from 0.
+
+        `now_ms`, in Unix milliseconds, is when the leaf must not have expired. Refused:
+        `tls-server-identities-full`, `-chain`, `-names`, `-key-type`, `-key-format`,
+        `-key-mismatch`, `-cert-expired`. TypeError for one name instead of a list.
+        """
         self._check_open()
         return self._server.identities.add(chain_pem, key_pem, names, now_ms)
 
@@ -45,13 +50,20 @@ class Configuration(EngineBase):
     ) -> None:
         """Replace an identity, its names too when given.
 
-        Connections already answered keep the old one.
+        Connections already answered keep the old one. Refused, and then the old one stays:
+        `tls-server-chain`, `-names`, `-key-type`, `-key-format`, `-key-mismatch`, `-cert-expired`.
+        IndexError for a number that no identity has, TypeError for one name instead of a list.
         """
         self._check_open()
         self._server.identities.replace(identity, chain_pem, key_pem, now_ms, names)
 
     def set_alpn(self, protocols: Sequence[bytes | str]) -> None:
-        """The application protocols this server speaks, the one it prefers first (RFC 7301)."""
+        """The application protocols this server speaks, the one it prefers first (RFC 7301).
+
+        Refused, `tls-server-alpn-list`: a name twice, empty or over 255 bytes, or more than 512
+        bytes in all. TypeError for one name instead of a list, and for a name that is neither bytes
+        nor str; UnicodeEncodeError for a str that has no UTF-8.
+        """
         self._check_open()
         if isinstance(protocols, str | bytes | bytearray | memoryview):
             raise TypeError("protocols is a list of names, not one name")
@@ -68,7 +80,7 @@ class Configuration(EngineBase):
         """How many tickets a connection is sent, 0 for none and none taken, and their lifetime.
 
         Read when a connection's handshake ends. 0 overwrites every ticket key, a supplied one too.
-        Refused: more than 8, or outside 1 s to 7 days.
+        Refused, `tls-server-ticket-config`: more than 8, or outside 1 s to 7 days.
         """
         with Whole(self):
             drbg = self._drbg
@@ -80,13 +92,18 @@ class Configuration(EngineBase):
 
         The engine then rotates no more. A key already held keeps its history and one not listed is
         overwritten, so the same list changes nothing; a new one that is not the first opens for one
-        lifetime.
+        lifetime. Refused, `tls-server-ticket-key`: not 1 to 4 different keys of 32 bytes. TypeError
+        for one key instead of a list, ValueError for a time of 2^62 milliseconds or more.
         """
         with Whole(self):
             self._server.resumption.ring.set_keys(keys, now_ms)
 
     def rotate_ticket_key(self, now_ms: int) -> None:
-        """Draw a ticket key and seal with it; the one before opens for one lifetime more."""
+        """Draw a ticket key and seal with it; the one before opens for one lifetime more.
+
+        Refused, `tls-no-entropy`, before `seed`; ValueError for a time of 2^62 milliseconds or
+        more.
+        """
         with Whole(self):
             if self._drbg is None:
                 raise Refused(Refusal.NO_ENTROPY)
@@ -97,6 +114,7 @@ class Configuration(EngineBase):
         clients, where it is later than their own `serve`.
 
         It only moves forward. The engine's own ticket key is replaced when its lifetime is over.
+        ValueError for a time of 2^62 milliseconds or more.
         """
         with Whole(self):
             ring = self._server.resumption.ring
@@ -109,10 +127,10 @@ class Configuration(EngineBase):
     def trust_clients(self, pem: bytes) -> int:
         """Replace the client store with the roots of a PEM bundle; how many they are.
 
-        Refused whole, and the store as it was, for a block that is not a certificate, for none, for
-        more than 32 or more than 32,768 bytes of DER. A chain is judged by the store that is there
-        when it arrives; a program that replaces a store to revoke closes those connections whose
-        `peer_verified` is older than `client_generation`.
+        Refused whole, `tls-server-client-store`, and the store as it was, for a block that is not a
+        certificate, for none, for more than 32 or more than 32,768 bytes of DER. A chain is judged
+        by the store that is there when it arrives; a program that replaces a store to revoke closes
+        those connections whose `peer_verified` is older than `client_generation`.
         """
         self._check_open()
         return self._server.clients.trust(pem)
@@ -120,7 +138,8 @@ class Configuration(EngineBase):
     def client_auth_mode(self, mode: int) -> None:
         """Whether clients are asked for a certificate: 0 no, 1 they may have one, 2 they must.
 
-        For the connections served from now on. 1 and 2 need a store.
+        For the connections served from now on. ValueError for another number; Refused,
+        `tls-server-client-store`, for 1 and 2 before there is a store.
         """
         self._check_open()
         self._server.clients.set_mode(mode)
@@ -131,7 +150,10 @@ class Configuration(EngineBase):
         return self._server.clients.generation
 
     def set_resting(self, count: int) -> None:
-        """How many idle connections may keep their area until it is wanted; 0 is none."""
+        """How many idle connections may keep their area until it is wanted; 0 is none.
+
+        ValueError for fewer, and for more than there are areas.
+        """
         with Whole(self):
             count = as_int(count)
             if not 0 <= count <= self._pool.areas:

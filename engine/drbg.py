@@ -44,14 +44,14 @@ class Drbg:
         self._stream = memoryview(bytearray(len(_ZEROS)))
 
     def mix(self, entropy: bytes | bytearray | memoryview) -> None:
-        """Add 32 bytes of entropy to what the state already has."""
+        """Add 32 bytes of entropy to what the state already has. ValueError for another number."""
         stream = self._stream[: SEED_SIZE + _TAG]
         ChaCha20Poly1305(self._key).encrypt_into(_NONCE, _seed(entropy), None, stream)
         self._key[:] = stream[:SEED_SIZE]
         self.clear_stream()
 
     def fill(self, view: bytearray | memoryview) -> None:
-        """Overwrite the whole of `view` with random bytes."""
+        """Overwrite the whole of `view` with random bytes. ValueError after `wipe`."""
         if not self._live:
             raise ValueError("the generator was wiped")
         size = len(view)
@@ -68,7 +68,10 @@ class Drbg:
         stream[:] = _ZEROS[: end + _TAG]
 
     def draw(self, size: int) -> bytes:
-        """`size` random bytes. They cannot be wiped: secrets are drawn with `fill`."""
+        """`size` random bytes, which cannot be wiped: secrets are drawn with `fill`.
+
+        ValueError after `wipe`.
+        """
         out = bytearray(size)
         self.fill(out)
         return bytes(out)

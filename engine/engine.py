@@ -74,7 +74,12 @@ _SIGNING: Final = ("hedged", "deterministic")
 class Engine(Configuration, Queries, ClientIdentity):
     """All connections of one server: `slots` of them, sharing `areas` of working memory.
 
-    An engine belongs to one thread and to the process that made it. Times are Unix milliseconds.
+    An engine belongs to the process that made it, and is called by one thread at a time. Times are
+    Unix milliseconds.
+
+    Every call raises ValueError once the engine is closed, and in the child of a fork. Every call
+    with a slot raises IndexError for one that is not from 0 to `slots` - 1 and, but for `serve` and
+    `event`, ValueError for one that is free. TypeError is for an argument of another type.
     """
 
     @classmethod
@@ -89,9 +94,12 @@ class Engine(Configuration, Queries, ClientIdentity):
     ) -> "Engine":
         """An engine whose connections are all servers.
 
-        `areas` is from 1 to `slots`; None is one a slot, with which no call is ever refused for
-        want of an area. `signing="deterministic"` signs as RFC 6979, so that the same seed and
-        input give the same bytes. `hardware_aes` sets the order of the suites; None detects it.
+        `areas` is from 1 to `slots`; None is one a slot, with which every call that needs an area
+        has it. `signing="deterministic"` signs as RFC 6979, so that the same seed and input give
+        the same bytes; `check_signature` is whether each signature is checked before it is sent.
+        `hardware_aes` sets the order of the suites; None detects it. ValueError for numbers or a
+        way of signing that cannot be; OSError, or OverflowError where no machine could have it, for
+        more memory than there is address space.
         """
         areas = slots if areas is None else areas
         if slots < 1 or not 1 <= areas <= slots:
@@ -110,7 +118,11 @@ class Engine(Configuration, Queries, ClientIdentity):
     # -- a connection's life ----------------------------------------------------------------
 
     def serve(self, slot: int, now_ms: int) -> None:
-        """Begin a connection in a free slot. Refused, nothing started and the slot stays free."""
+        """Begin a connection in a free slot, at a time in Unix milliseconds.
+
+        ValueError when the slot has a connection, or for a time of 2^62 or more. Refused, and the
+        slot stays free: `tls-no-entropy`, `tls-server-chain` (no identity), `tls-pool` (no area).
+        """
         self._check_range(slot)
         pool = self._pool
         if pool.state(slot) != FREE:
@@ -140,10 +152,11 @@ class Engine(Configuration, Queries, ClientIdentity):
             raise
 
     def feed(self, slot: int, data: Buffer) -> int:
-        """Bytes from the peer; how many were taken.
+        """Bytes from the peer; how many were taken, and the rest is to be offered again.
 
-        0 only for want of an area or of room: then there is something to take or to receive, or no
-        area is free, and the bytes are to be offered again.
+        0 only when there is no area or no room: then no area is free, or there is something to take
+        or to receive. After a failure or the peer's close_notify all are taken, and dropped.
+        TypeError for what is not contiguous bytes.
         """
         # A short piece is as cheap to copy as to name.
         piece = data if type(data) is bytes and len(data) < SHORT else _readable(data)
@@ -217,7 +230,10 @@ class Engine(Configuration, Queries, ClientIdentity):
             raise
 
     def take(self, slot: int, out: bytearray | memoryview) -> int:
-        """Move bytes for the peer into `out`; how many. Any split gives the same bytes."""
+        """Move bytes for the peer into `out`; how many. Any split gives the same bytes.
+
+        ValueError when `out` is empty, TypeError when it is read-only.
+        """
         area = self._held.get(slot)
         if area is not None and area.quick:
             target = out if type(out) is memoryview else _writable(out)
@@ -271,6 +287,7 @@ class Engine(Configuration, Queries, ClientIdentity):
         """Application data for the peer; how many bytes were taken.
 
         0 before the handshake is complete, after `finish`, once failed, or under back-pressure.
+        TypeError for what is not contiguous bytes.
         """
         area = self._held.get(slot)
         if (
@@ -323,6 +340,7 @@ class Engine(Configuration, Queries, ClientIdentity):
 
         n > 0; END after the peer's close_notify and all data; WOULD_BLOCK; FAILED, which comes
         after the data that was authenticated before the failure, and never looks like END.
+        ValueError when `out` is empty, TypeError when it is read-only.
         """
         area = self._held.get(slot)
         if area is not None and area.quick:
@@ -375,7 +393,11 @@ class Engine(Configuration, Queries, ClientIdentity):
         return END if words[FLAGS] & F_PEER_CLOSED else WOULD_BLOCK
 
     def finish(self, slot: int) -> bool:
-        """Say close_notify; True when it is queued or already was. Receiving goes on."""
+        """Say close_notify; True when it is queued or already was. Receiving goes on.
+
+        False before the handshake is complete, when the connection failed, and when no area is
+        free.
+        """
         words = self._words_of(slot)
         if words[STATE] != ESTABLISHED:
             return False
@@ -416,7 +438,7 @@ class Engine(Configuration, Queries, ClientIdentity):
             raise
 
     def drop(self, slot: int) -> None:
-        """Free the slot: area and core cleared, whatever state it is in."""
+        """Free the slot: area and core cleared, whatever state it is in. The peer hears nothing."""
         self._words_of(slot)
         try:
             self._pool.drop(slot)

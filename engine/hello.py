@@ -448,6 +448,8 @@ def choose(hello: ClientHello, policy: Policy, retry: Retry | None = None) -> Ch
 def require_scheme(hello: ClientHello) -> None:
     """The client must take the server's signature. Where a ticket is offered, that is asked only
     when none was taken: a resumed handshake signs nothing (RFC 8446 section 9.2).
+
+    Raises HelloFault: tls-server-missing-extension or -sigalg.
     """
     if hello.schemes is None:
         raise HelloFault(_MISSING)

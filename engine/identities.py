@@ -112,7 +112,9 @@ class Identities:
         return self._count
 
     def add(self, chain_pem: bytes, key_pem: bytes, names: Sequence[str], now_ms: int) -> int:
-        """Add an identity and answer its id. Raises Refused, and then nothing has changed."""
+        """Add an identity and answer its id. Raises Refused, and then nothing has changed;
+        TypeError for one name that is no list.
+        """
         if self._count == MAX_IDENTITIES:
             raise Refused(Refusal.SERVER_IDENTITIES_FULL)
         which = self._count
@@ -128,7 +130,8 @@ class Identities:
         names: Sequence[str] | None = None,
     ) -> None:
         """Put a renewed identity in the place of another, under the same names unless new ones
-        are given. Raises Refused, and then nothing has changed; IndexError for an id never given.
+        are given. Raises Refused, and then nothing has changed; IndexError for an id never given,
+        TypeError for one name that is no list.
         """
         if not 0 <= which < self._count:
             raise IndexError("no such identity")

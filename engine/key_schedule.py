@@ -27,9 +27,14 @@ Buffer = bytes | bytearray | memoryview
 class Transcript(Protocol):
     """What is needed of a `hashlib` object."""
 
-    def update(self, data: Buffer, /) -> None: ...
-    def digest(self) -> bytes: ...
-    def copy(self) -> "Transcript": ...
+    def update(self, data: Buffer, /) -> None:
+        """Add bytes to what is hashed."""
+
+    def digest(self) -> bytes:
+        """The hash of all so far; more can follow."""
+
+    def copy(self) -> "Transcript":
+        """Another that goes on from here by itself."""
 
 
 Pads = tuple[Transcript, Transcript]

@@ -72,6 +72,7 @@ def signed_content(transcript: bytes) -> bytes:
 
 
 def certificate_verify(signature: bytes) -> bytes:
+    """The CertificateVerify message, header included (§4.4.3); the signature is ECDSA P-256's."""
     length = len(signature)
     return (
         struct.pack(
@@ -82,4 +83,5 @@ def certificate_verify(signature: bytes) -> bytes:
 
 
 def finished(verify_data: bytes) -> bytes:
+    """The Finished message, header included (§4.4.4)."""
     return struct.pack(">I", c.FINISHED << 24 | len(verify_data)) + verify_data

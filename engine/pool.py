@@ -227,6 +227,7 @@ class Pool:
         return self.core(slot) if area is None else area.bytes
 
     def state(self, slot: int) -> int:
+        """The state of a slot, wherever its core is."""
         return self.words(slot)[STATE]
 
     # -- rooms ------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Queries(EngineBase):
         return BY_CODE[code]
 
     def alert_received(self, slot: int) -> int | None:
-        """The peer's alert when the failure is `tls-alert`."""
+        """The peer's alert when the failure is `tls-alert`, otherwise None."""
         alert: int = self._words_of(slot)[ALERT_RECEIVED]
         return alert - 1 if alert else None
 

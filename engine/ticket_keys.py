@@ -130,7 +130,8 @@ class TicketKeyRing:
         A key already held keeps its history, one not listed is overwritten, and a new one that is
         not the first opens for one lifetime from now. The same list changes nothing. Raises
         `Refused` with `tls-server-ticket-key`, and changes nothing, unless there are 1 to 4
-        different keys of 32 bytes.
+        different keys of 32 bytes; TypeError for one key that is no list, ValueError for a time of
+        2^62 milliseconds or more.
         """
         if isinstance(keys, str | bytes | bytearray | memoryview):
             raise TypeError("keys is a list of keys, not one key")

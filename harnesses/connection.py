@@ -69,6 +69,7 @@ class Connection:
         self.check()
 
     def feed(self, data: Bytes) -> int:
+        """`Engine.feed`; an ended connection must take all."""
         taken: int = self.call(self.engine.feed, data)
         if not 0 <= taken <= len(data):
             raise Broken("stuck", f"feed took {taken} of {len(data)} bytes")
@@ -99,17 +100,20 @@ class Connection:
         return count
 
     def send(self, data: bytes) -> int:
+        """`Engine.send`; a connection that may not send must take nothing."""
         taken: int = self.call(self.engine.send, data)
         if taken and (self.failure is not None or self.closing):
             raise Broken("silent", "a connection that may not send took bytes to send")
         return taken
 
     def finish(self) -> bool:
+        """`Engine.finish`."""
         done: bool = self.call(self.engine.finish)
         self.closing = self.closing or done
         return done
 
     def eof(self) -> None:
+        """`Engine.eof`."""
         self.call(self.engine.eof)
 
     def drop(self) -> None:
@@ -145,7 +149,8 @@ class Connection:
         return len(self.output) + len(self.plaintext) > before
 
     def feed_all(self, data: Bytes) -> int:
-        """Feeds, taking and receiving whatever comes; how much: less only for want of an area."""
+        """Feed, take and receive whatever comes; how much was fed: not all only when no area is
+        free."""
         at = 0
         while at < len(data):
             taken = self.feed(data[at:] if at else data)

@@ -53,6 +53,7 @@ class Player:
         self.connections: dict[int, Connection] = {}
 
     def step(self, step: Call | Serve | Exchange | Eof) -> None:
+        """Do one step of a recording, and ask the oracles."""
         if isinstance(step, Call):
             self._call(step)
         elif isinstance(step, Serve):
@@ -174,6 +175,7 @@ class Line:
 
     @property
     def data(self) -> bytes:
+        """What the client sends in this step."""
         step = self.recording.steps[self.step]
         assert isinstance(step, Exchange)
         return step.sent
@@ -206,6 +208,7 @@ def lines_of(recordings: Iterable[Recording]) -> list[Line]:
 
 
 def text_of(recording: Recording) -> bytes:
+    """A recording as the bytes of its file."""
     return render(recording).encode()
 
 

@@ -20,6 +20,7 @@ class EngineConnection:
         self._room = bytearray(1 << 16)
 
     def exchange(self, data: bytes) -> bytes:
+        """Feed bytes, take and echo; what the engine says."""
         engine, slot = self.server.engine, self.slot
         out = b""
         view = memoryview(data)
@@ -66,6 +67,7 @@ class EngineConnection:
             raise AssertionError(f"residue {left}")
 
     def close(self) -> None:
+        """The transport ends."""
         self.server.engine.eof(self.slot)
         self.ended = True
 
@@ -83,6 +85,7 @@ class EngineServer:
         self._next = 0
 
     def prepare(self, setup: Setup, now_ms: int) -> None:
+        """A new engine with these settings, at this time in Unix milliseconds."""
         self.now_ms = now_ms
         self._next = 0
         engine = self.engine = Engine.server(
@@ -104,12 +107,15 @@ class EngineServer:
             engine.client_auth_mode(setup.client_auth)
 
     def connect(self) -> EngineConnection:
+        """A connection in the next slot; raises what `Engine.serve` raises."""
         slot = self._next
         self._next += 1
         self.engine.serve(slot, self.now_ms)
         return EngineConnection(self, slot)
 
     def call(self, name: str, *arguments: object) -> str:
+        """A call of the engine's, or `time` to set the clock; the tag when it is refused, or
+        nothing."""
         if name == "time":
             (self.now_ms,) = arguments  # type: ignore[assignment]
             return ""
@@ -120,12 +126,14 @@ class EngineServer:
         return ""
 
     def said(self, transport: Transport) -> tuple[str, str]:
+        """The tag of the failure and the verdict on tickets; nothing for none."""
         assert isinstance(transport, EngineConnection)
         failure = self.engine.failure(transport.slot)
         verdict = self.engine.ticket_verdict(transport.slot)
         return ("" if failure is None else str(failure.value)), str(verdict)
 
     def verified(self, transport: Transport) -> Verified | None:
+        """Who the engine says the client is; None while it says nothing."""
         assert isinstance(transport, EngineConnection)
         engine, slot = self.engine, transport.slot
         if not engine.peer_verified(slot):
@@ -141,4 +149,5 @@ class EngineServer:
         )  # fmt: skip
 
     def close(self) -> None:
+        """Close the engine."""
         self.engine.close()

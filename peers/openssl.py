@@ -13,6 +13,7 @@ def server_context(
     *, ciphers: str | None = None, curve: str | None = None, client_roots: bytes = b"",
     required: bool = False, alpn: list[str] | None = None, tickets: int = 2,
 ) -> ssl.SSLContext:  # fmt: skip
+    """An `ssl` server's settings, with the identity that the suites trust."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = tickets
@@ -42,6 +43,7 @@ class OpenSSL:
         self.error = ""
 
     def exchange(self, data: bytes) -> bytes:
+        """Bytes of the client in, what OpenSSL says out."""
         if data:
             self._in.write(data)
         try:
@@ -62,4 +64,5 @@ class OpenSSL:
         return self._out.read()
 
     def close(self) -> None:
+        """The transport ends."""
         self.ended = True

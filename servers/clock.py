@@ -37,9 +37,11 @@ class SystemClock:
         self._jump: tuple[int, int] | None = None  # what lies between since, and since when
 
     def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that never jumps, from no particular moment."""
         return time.monotonic_ns() // 1_000_000
 
     def unix_ms(self) -> int:
+        """Unix milliseconds, which follow a jump of the system's clock once it has lasted."""
         now, between = self.monotonic_ms(), self._read_between()
         if abs(between - self._between) < JUMP_MS:
             self._between, self._jump = between, None

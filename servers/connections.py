@@ -126,6 +126,7 @@ class Connections:
         return self._slots[fd] if fd < len(self._slots) else NONE
 
     def peer(self, slot: int) -> Peer:
+        """The address of a connection's client."""
         return Peer(self._peer_high[slot], self._peer_low[slot], self._peer_port[slot])
 
     def first(self, stage: int) -> int:

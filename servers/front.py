@@ -73,7 +73,7 @@ class Front:
                 return
             except OSError as error:
                 # Linux passes on errors of the connection itself, gone before it was accepted
-                # (accept(2)); only a want of descriptors or memory is ours.
+                # (accept(2)); only a lack of descriptors or memory is ours.
                 if error.errno in EXHAUSTED:
                     self._pause(error, now)
                 continue

@@ -96,9 +96,11 @@ class Log:
         self.flush()
 
     def listening(self, address: str) -> None:
+        """The server accepts at this address."""
         self._line(f"listening {address}")
 
     def established(self, number: int, peer: str, its: Established) -> None:
+        """A handshake is complete."""
         fingerprint = its.fingerprint.hex()[:16] if its.fingerprint else "-"
         self._line(
             f"conn {number} peer={peer} established"
@@ -110,12 +112,15 @@ class Log:
         )
 
     def closed(self, number: int, peer: str, reason: str, received: int, lasted: int) -> None:
+        """A connection is over, after `received` bytes and `lasted` milliseconds."""
         self._line(f"conn {number} peer={peer} closed {reason} in={received} ms={lasted}")
 
     def refused(self, number: int, peer: str, reason: str) -> None:
+        """A connection was turned away before it had a handshake."""
         self._line(f"refused {number} peer={peer} {reason}")
 
     def reload(self, what: str, refusal: str | None) -> None:
+        """A file was read again; `refusal` is the tag, or None."""
         self._line(f"reload {what} {'ok' if refusal is None else f'refused {refusal}'}")
 
     def warn(self, text: str) -> None:

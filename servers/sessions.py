@@ -295,6 +295,7 @@ class Sessions:
         self._table.remove(slot, reusable=slot not in self._broken)
 
     def fault(self, slot: int, error: Exception, now: int) -> None:
+        """A defect broke a connection's step: log it and end this connection."""
         self._log.fault(f"conn {self._table.number[slot]}", error)
         self._reasons[slot] = "error"
         self.end(slot, "error", now)

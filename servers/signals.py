@@ -63,9 +63,11 @@ class Signals:
         os.close(self._write_fd)
 
     def ask_reload(self, number: int = 0, frame: FrameType | None = None) -> None:
+        """The handler of SIGHUP: the loop reads the files again."""
         self.reload = True
 
     def ask_stop(self, number: int = 0, frame: FrameType | None = None) -> None:
+        """The handler of SIGTERM and SIGINT: the loop says goodbye and ends."""
         self.stop = True
 
     def drain(self) -> None:

@@ -135,7 +135,7 @@ class Transfer:
         return self._move(slot, fd, self._input[taken:count], _NOTHING)
 
     def resume(self, slot: int, fd: int) -> Wants:
-        """Go on with a connection that was stalled, for want of an area or of room to write."""
+        """Go on with a connection that found no area, or no room to write."""
         held = self.held.pop(slot, None)
         if held is None:
             return self._move(slot, fd, _NOTHING, _NOTHING)

@@ -44,7 +44,7 @@ class Bucket:
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """The name that follows from the signature: of its files, and what commands are told."""
         return self.signature.id
 
     def seen(self, key: str, when: str) -> Bucket:

@@ -134,6 +134,7 @@ class Certificate:
 
     @property
     def self_issued(self) -> bool:
+        """Whether subject and issuer are the same, byte for byte (RFC 5280 §3.2)."""
         return self.parts.subject == self.parts.issuer
 
     def study(self, anchor: bool = False) -> Refusal | None:
@@ -175,6 +176,7 @@ class Certificate:
         return SIGNATURES[self.parts.algorithm][0] == family
 
     def names(self) -> name_constraints.Names:
+        """The names that name constraints are about."""
         return name_constraints.names_of(self.parts.subject, self.parts.extensions)
 
     def _read_subject(self) -> None:

@@ -56,7 +56,10 @@ class Outline(NamedTuple):
 
 
 def element(data: bytes, at: int, end: int) -> tuple[int, int, int]:
-    """The tag of the element at `at`, and where its contents start and stop."""
+    """The tag of the element at `at`, and where its contents start and stop.
+
+    Raises `Malformed`.
+    """
     start = at + 2
     if start > end:
         raise Malformed
@@ -78,7 +81,10 @@ def element(data: bytes, at: int, end: int) -> tuple[int, int, int]:
 
 
 def expect(data: bytes, at: int, end: int, tag: int) -> tuple[int, int]:
-    """Where the contents of the element at `at` start and stop; its tag must be `tag`."""
+    """Where the contents of the element at `at` start and stop.
+
+    Raises `Malformed`, also when its tag is not `tag`.
+    """
     found, start, stop = element(data, at, end)
     if found != tag:
         raise Malformed
@@ -86,7 +92,7 @@ def expect(data: bytes, at: int, end: int, tag: int) -> tuple[int, int]:
 
 
 def elements(data: bytes, at: int, end: int) -> list[tuple[int, int, int]]:
-    """The elements from `at` to `end`, which must be where the last of them ends.
+    """The elements from `at` to `end`, which must be where the last of them ends, or `Malformed`.
 
     `element` in a loop without the calls: this is where most of the walking is done.
     """
@@ -155,7 +161,7 @@ def outline(der: bytes) -> Outline:
 
 
 def extension(extensions: bytes, oid: bytes) -> bytes | None:
-    """The value of the extension `oid`, or None."""
+    """The value of the extension `oid`, or None. Raises `Malformed`."""
     for tag, start, stop in elements(extensions, 0, len(extensions)):
         if tag != SEQUENCE:
             raise Malformed

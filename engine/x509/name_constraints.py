@@ -118,8 +118,8 @@ def names_of(subject: bytes, extensions: bytes) -> Names:
     """Every name of a certificate that a constraint can be about.
 
     They are its alternative names and its subject; the mail addresses of the subject too, when the
-    alternative names have none (RFC 5280 section 4.2.1.10). Raises ValueError for a subject whose
-    mail address is in no known encoding.
+    alternative names have none (RFC 5280 section 4.2.1.10). Raises `Malformed`, a ValueError, for a
+    subject that does not parse, and ValueError when its mail address is in no known encoding.
     """
     names = der.alternative_names(extensions)
     if subject != der.EMPTY_NAME:

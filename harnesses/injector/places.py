@@ -1,7 +1,7 @@
 """Raises an exception at one place of a call: the machinery of injection, without its questions.
 
 A *place* is where an exception that is not the engine's own may come: the n-th line that a call
-runs under engine/ (a want of memory, a signal's handler), the n-th call that it makes into C,
+runs under engine/ (no memory, a signal's handler), the n-th call that it makes into C,
 before that has any effect or after all of it (a primitive that fails), or the n-th frame of a stack
 that has room for no more. Places are counted, so they are the same ones each time.
 """

@@ -169,12 +169,14 @@ class Line:
                 self.fail("tls-too-many-messages")
 
     def fail(self, tag: str) -> None:
+        """The connection has failed, with this tag."""
         self.state = "failed"
         self.tag = tag
 
     # -- what the engine must say -------------------------------------------------------------
 
     def verified(self) -> bool:
+        """Whether the engine must answer for the client's identity."""
         return self.leaf is not None and self.state in ("established", "closed")
 
     def idle(self) -> bool:
@@ -183,6 +185,7 @@ class Line:
         return not self.owed and self._at_boundary and not large
 
     def tickets(self) -> list[Ticket]:
+        """The tickets that the client was sent."""
         return self.client.tickets
 
 

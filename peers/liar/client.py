@@ -330,6 +330,7 @@ class Client(Observer):
         return out
 
     def next_key(self) -> None:
+        """Take the next write key (RFC 8446 §7.2)."""
         assert self.writing is not None
         self.writing = self.writing.updated()
 
@@ -345,4 +346,5 @@ class Client(Observer):
         return self.protect(codes.ALERT, content)
 
     def close_notify(self) -> bytes:
+        """The record of a close_notify."""
         return self.alert(codes.CLOSE_NOTIFY)

@@ -79,11 +79,14 @@ class Server(Protocol):
 
     own: bool
 
-    def prepare(self, setup: Setup, now_ms: int) -> None: ...
+    def prepare(self, setup: Setup, now_ms: int) -> None:
+        """Be a new server with these settings, at this time in Unix milliseconds."""
 
-    def connect(self) -> Transport: ...
+    def connect(self) -> Transport:
+        """A new connection."""
 
-    def call(self, name: str, *arguments: object) -> str: ...
+    def call(self, name: str, *arguments: object) -> str:
+        """Have the server's program make a call; the tag when it is refused, or nothing."""
 
     def said(self, transport: Transport) -> tuple[str, str]:
         """The tag the connection failed with and its ticket verdict; "" for what is not known."""
@@ -93,7 +96,8 @@ class Server(Protocol):
         """The client that the server's program is told of, or None."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the server and all its connections."""
 
 
 class Connection:
@@ -153,6 +157,7 @@ class Connection:
         return self
 
     def listen(self) -> Connection:
+        """Read what the server says by itself."""
         return self.tell(b"")
 
     def end(self) -> Connection:
@@ -223,6 +228,8 @@ Script = Callable[[Stage], Connection | None]
 
 @dataclass(frozen=True)
 class Conversation:
+    """A script of the client that breaks one rule, and the end that it must come to."""
+
     suite: str
     name: str
     rule: str
@@ -250,6 +257,7 @@ class Suite:
         self, name: str, rule: str, where: str, end: End, script: Script,
         basis: Basis = "rfc", setup: Setup | None = None,
     ) -> None:  # fmt: skip
+        """Add a conversation."""
         self.conversations.append(
             Conversation(self.name, name, rule, where, basis, end, script, setup or self.setup)
         )
@@ -258,6 +266,8 @@ class Suite:
         self, name: str, rule: str, where: str, end: End,
         basis: Basis = "rfc", setup: Setup | None = None,
     ) -> Callable[[Script], Script]:  # fmt: skip
+        """A decorator: `add` with the script that it decorates."""
+
         def keep(script: Script) -> Script:
             self.add(name, rule, where, end, script, basis, setup)
             return script

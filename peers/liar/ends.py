@@ -59,6 +59,7 @@ class End:
         return " ".join(words)
 
     def says(self, verdict: str) -> End:
+        """The same end, with this verdict on the tickets offered."""
         return replace(self, verdict=verdict)
 
 
@@ -67,10 +68,12 @@ def _facts(facts: dict[str, object]) -> Facts:
 
 
 def established(verdict: str = "", **facts: object) -> End:
+    """The handshake completes, and these facts hold of it."""
     return End("established", verdict=verdict, facts=_facts(facts))
 
 
 def resumed(**facts: object) -> End:
+    """The handshake completes by a ticket."""
     return End("resumed", verdict="resumed", facts=_facts(facts))
 
 
@@ -88,6 +91,7 @@ def waits(state: str, **facts: object) -> End:
 
 
 def closed(**facts: object) -> End:
+    """The server closes with a close_notify."""
     return End("closed", facts=_facts(facts))
 
 

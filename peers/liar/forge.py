@@ -19,6 +19,7 @@ Signer = Callable[[bytes], bytes]
 
 
 def tlv(tag: int, content: bytes) -> bytes:
+    """A DER value: tag, length, content."""
     size = len(content)
     if size < 128:
         return bytes((tag, size)) + content

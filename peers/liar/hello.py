@@ -29,11 +29,13 @@ class Offer(NamedTuple):
 
 
 def server_name(*names: str | bytes, kind: int = 0) -> bytes:
+    """The body of server_name (RFC 6066 §3)."""
     raw = (n.encode() if isinstance(n, str) else n for n in names)
     return vec16(b"".join(bytes((kind,)) + vec16(n) for n in raw))
 
 
 def supported_versions(*versions: int) -> bytes:
+    """The body of supported_versions (§4.2.1)."""
     return vec8(u16s(versions))
 
 
@@ -43,27 +45,34 @@ def code_list(values: Iterable[int]) -> bytes:
 
 
 def key_shares(shares: Iterable[tuple[int, bytes]]) -> bytes:
+    """The body of key_share (§4.2.8)."""
     return vec16(b"".join(u16(group) + vec16(public) for group, public in shares))
 
 
 def protocol_names(*names: bytes) -> bytes:
+    """The body of ALPN (RFC 7301 §3.1)."""
     return vec16(b"".join(vec8(name) for name in names))
 
 
 def psk_modes(*modes: int) -> bytes:
+    """The body of psk_key_exchange_modes (§4.2.9)."""
     return vec8(bytes(modes))
 
 
 def identities(offers: Sequence[Offer]) -> bytes:
+    """The tickets of pre_shared_key (§4.2.11)."""
     return vec16(b"".join(vec16(o.identity) + u32(o.age & 0xFFFFFFFF) for o in offers))
 
 
 def binder_list(binders: Iterable[bytes]) -> bytes:
+    """The binders of pre_shared_key (§4.2.11)."""
     return vec16(b"".join(vec8(b) for b in binders))
 
 
 @dataclass
 class Hello:
+    """A ClientHello as fields that a script can change before it is encoded."""
+
     random: bytes
     session_id: bytes = b""
     suites: list[int] = field(default_factory=list)
@@ -79,6 +88,7 @@ class Hello:
     raw_extensions: bytes | None = None
 
     def copy(self) -> Hello:
+        """Another with the same fields."""
         return Hello(
             self.random, self.session_id, list(self.suites), list(self.extensions), self.version,
             self.compressions, list(self.offers), self.declared, self.edit_body, self.edit_psk,
@@ -88,9 +98,11 @@ class Hello:
     # Extensions by type.
 
     def has(self, kind: int) -> bool:
+        """Whether it has an extension of this type."""
         return any(k == kind for k, _ in self.extensions)
 
     def get(self, kind: int) -> bytes:
+        """The body of an extension that it has."""
         return next(body for k, body in self.extensions if k == kind)
 
     def put(self, kind: int, body: bytes) -> None:
@@ -103,6 +115,7 @@ class Hello:
         self.extensions.insert(len(self.extensions) - last, (kind, body))
 
     def drop(self, kind: int) -> None:
+        """Leave out the extensions of a type."""
         self.extensions = [e for e in self.extensions if e[0] != kind]
 
     def again(self, kind: int) -> None:
@@ -115,9 +128,11 @@ class Hello:
         self.extensions.sort(key=lambda e: e[0] == kind)
 
     def first(self, kind: int) -> None:
+        """Move the extensions of a type to the front."""
         self.extensions.sort(key=lambda e: e[0] != kind)
 
     def types(self) -> set[int]:
+        """The types of its extensions."""
         return {k for k, _ in self.extensions}
 
     # Bytes.

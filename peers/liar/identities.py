@@ -57,30 +57,37 @@ class Identity:
 
     @property
     def certificate(self) -> x509.Certificate:
+        """The leaf."""
         return self.chain[0]
 
     @property
     def der(self) -> bytes:
+        """The leaf in DER."""
         return self.chain[0].public_bytes(Encoding.DER)
 
     @property
     def chain_der(self) -> tuple[bytes, ...]:
+        """The chain in DER, leaf first."""
         return tuple(c.public_bytes(Encoding.DER) for c in self.chain)
 
     @property
     def chain_pem(self) -> bytes:
+        """The chain in PEM, leaf first."""
         return b"".join(c.public_bytes(Encoding.PEM) for c in self.chain)
 
     @property
     def key_pem(self) -> bytes:
+        """The key in PEM: PKCS#8, not encrypted."""
         return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
     @property
     def credential(self) -> Credential:
+        """What a client shows."""
         return Credential(self.chain_der, self.key)
 
     @property
     def fingerprint(self) -> bytes:
+        """SHA-256 of the leaf."""
         return hashlib.sha256(self.der).digest()
 
 
@@ -105,6 +112,7 @@ def make_key(kind: str, label: str) -> PrivateKey:
 
 
 def make_name(common: str | None, organization: str | None = None) -> x509.Name:
+    """A Name of a common name and an organization."""
     parts = []
     if organization is not None:
         parts.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))

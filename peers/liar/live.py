@@ -32,6 +32,7 @@ class SocketTransport:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def exchange(self, data: bytes) -> bytes:
+        """Send, then read until the server is quiet, or the conversation's time is over."""
         if self.ended:
             return b""
         if time.monotonic() > self._until:
@@ -55,6 +56,7 @@ class SocketTransport:
         return said
 
     def close(self) -> None:
+        """Close the socket."""
         self.ended = True
         self._socket.close()
 
@@ -94,20 +96,25 @@ class LiveServer:
             raise NotPlayable("the server has another identity")
 
     def connect(self) -> SocketTransport:
+        """A new connection to the address."""
         transport = SocketTransport(self.address, self.quiet, self.limit)
         self.transports.append(transport)
         return transport
 
     def call(self, name: str, *arguments: object) -> str:
+        """Raises NotPlayable: the program of a server on a socket is out of reach."""
         raise NotPlayable(f"the server's program is out of reach ({name})")
 
     def said(self, transport: Transport) -> tuple[str, str]:
+        """Nothing: refusal and verdict of a server on a socket are not known."""
         return "", ""
 
     def verified(self, transport: Transport) -> Verified | None:
+        """None: the identity that a server on a socket has verified is not known."""
         return None
 
     def close(self) -> None:
+        """Close every connection."""
         for transport in self.transports:
             transport.close()
         self.transports.clear()

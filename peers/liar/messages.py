@@ -22,6 +22,8 @@ __all__ = ["check_server"]
 
 
 class ServerHello(NamedTuple):
+    """A ServerHello or a HelloRetryRequest (§4.1.3, §4.1.4)."""
+
     retry: bool
     random: bytes
     session_id: bytes
@@ -30,6 +32,7 @@ class ServerHello(NamedTuple):
 
 
 def read_server_hello(body: bytes) -> ServerHello:
+    """A ServerHello's body, every rule of §4.1.3 checked; ServerFault when one is broken."""
     reader = Reader(body, "ServerHello")
     rule = "RFC 8446 §4.1.3: legacy_version 0x0303, compression 0"
     check(reader.number(2) == 0x0303, rule)
@@ -43,6 +46,7 @@ def read_server_hello(body: bytes) -> ServerHello:
 
 
 def read_share(body: bytes) -> tuple[int, bytes]:
+    """The server's key_share: group and public key (§4.2.8)."""
     reader = Reader(body, "key_share")
     group, public = reader.number(2), reader.vector(2, 1)
     reader.end()
@@ -50,6 +54,7 @@ def read_share(body: bytes) -> tuple[int, bytes]:
 
 
 def read_code_list(body: bytes, what: str) -> list[int]:
+    """A list of 16-bit values under a length of two bytes."""
     reader = Reader(body, what)
     values = read_u16s(reader.vector(2, 2), what)
     reader.end()
@@ -57,6 +62,7 @@ def read_code_list(body: bytes, what: str) -> list[int]:
 
 
 def read_block(body: bytes, what: str) -> dict[int, bytes]:
+    """A block of extensions, none twice."""
     reader = Reader(body, what)
     found = read_extensions(reader.vector(2), what)
     reader.end()
@@ -64,6 +70,7 @@ def read_block(body: bytes, what: str) -> dict[int, bytes]:
 
 
 def read_protocols(body: bytes) -> list[bytes]:
+    """The names of an ALPN extension (RFC 7301 §3.1)."""
     reader = Reader(body, "ALPN")
     inner = Reader(reader.vector(2, 2), "ALPN")
     reader.end()
@@ -91,6 +98,7 @@ class Request(NamedTuple):
 
 
 def read_request(body: bytes) -> Request:
+    """A CertificateRequest's body (§4.3.2)."""
     reader = Reader(body, "CertificateRequest")
     context = reader.vector(1)
     check(not context, "RFC 8446 §4.3.2: the context is empty in the handshake")
@@ -119,6 +127,7 @@ def read_request(body: bytes) -> Request:
 
 
 def read_certificate(body: bytes) -> list[tuple[bytes, dict[int, bytes]]]:
+    """A Certificate's body: DER and extensions of each entry (§4.4.2)."""
     reader = Reader(body, "Certificate")
     context = reader.vector(1)
     check(not context, "RFC 8446 §4.4.2: a server's certificate context is empty")
@@ -173,6 +182,7 @@ def check_chain(chain: tuple[bytes, ...], roots: Sequence[x509.Certificate]) -> 
 
 
 def read_certificate_verify(body: bytes) -> tuple[int, bytes]:
+    """A CertificateVerify's body: scheme and signature (§4.4.3)."""
     reader = Reader(body, "CertificateVerify")
     scheme, signature = reader.number(2), reader.vector(2)
     reader.end()
@@ -180,11 +190,14 @@ def read_certificate_verify(body: bytes) -> tuple[int, bytes]:
 
 
 def verify_data(schedule: Schedule, secret: str, transcript_hash: bytes) -> bytes:
+    """What a Finished under this secret must hold (§4.4.4)."""
     return finished_mac(schedule.hash, schedule.secrets[secret], transcript_hash)
 
 
 @dataclass(frozen=True)
 class TicketMessage:
+    """A NewSessionTicket as it came (§4.6.1)."""
+
     lifetime: int
     age_add: int
     nonce: bytes
@@ -193,6 +206,7 @@ class TicketMessage:
 
 
 def read_ticket(body: bytes) -> TicketMessage:
+    """A NewSessionTicket's body, every rule of §4.6.1 checked."""
     reader = Reader(body, "NewSessionTicket")
     lifetime, age_add = reader.number(4), reader.number(4)
     check(lifetime <= 604800, "RFC 8446 §4.6.1: a ticket lives seven days at most", str(lifetime))

@@ -18,6 +18,8 @@ from .wire import u16, vec8
 
 @dataclass(frozen=True)
 class Suite:
+    """A cipher suite: its hash, and its AEAD with the size of the key in bytes."""
+
     code: int
     hash: str
     hash_size: int
@@ -33,6 +35,7 @@ SUITES = {
 
 
 def digest(name: str, data: bytes | bytearray) -> bytes:
+    """The hash of some bytes."""
     return hashlib.new(name, data).digest()
 
 

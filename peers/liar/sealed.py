@@ -19,6 +19,7 @@ from .wire import Reader, u8, u16, u32, vec8
 
 
 def key_name(key: bytes) -> bytes:
+    """The name that tickets under a key begin with."""
     return hmac.digest(key, b"cancho tls ticket key name v1", "sha256")[:16]
 
 
@@ -40,6 +41,7 @@ class Contents:
     psk_size: int | None = None
 
     def plaintext(self) -> bytes:
+        """The bytes that are sealed."""
         return (
             u8(self.version) + u8(self.auth) + self.issue_ms.to_bytes(8, "big")
             + self.expiry_ms.to_bytes(8, "big") + u32(self.age_add) + u16(self.suite)
@@ -54,6 +56,7 @@ def _aead(key: bytes, salt: bytes) -> ChaCha20Poly1305:
 
 
 def seal(key: bytes, salt: bytes, plaintext: bytes) -> bytes:
+    """A ticket: a plaintext sealed under a ticket key."""
     head = key_name(key) + salt
     return head + _aead(key, salt).encrypt(bytes(12), plaintext, b"\x01" + head)
 

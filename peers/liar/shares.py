@@ -17,6 +17,8 @@ SHARE_SIZES = {X25519: 32, SECP256R1: 65, SECP384R1: 97}
 
 @dataclass(frozen=True)
 class Share:
+    """A key share of the client's: group, private key, public key as it is sent."""
+
     group: int
     private: x25519.X25519PrivateKey | ec.EllipticCurvePrivateKey
     public: bytes

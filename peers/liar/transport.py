@@ -15,9 +15,11 @@ class Transport(Protocol):
 
     ended: bool
 
-    def exchange(self, data: bytes) -> bytes: ...
+    def exchange(self, data: bytes) -> bytes:
+        """Send bytes; all that the other side says to them."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End it without a word."""
 
 
 def connect(client: Client, transport: Transport) -> Client:

@@ -62,6 +62,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Serve:
+    """A step: a connection begins in a slot, at a time in Unix milliseconds."""
+
     slot: int
     now_ms: int
 
@@ -70,7 +72,7 @@ class Serve:
 class Exchange:
     """The client's bytes, what the server says to them, and how the connection stands then.
 
-    ``dropped`` is how many bytes the server did not take, for want of an area.
+    ``dropped`` is how many bytes the server did not take, because no area was free.
     """
 
     slot: int
@@ -81,10 +83,12 @@ class Exchange:
 
     @property
     def sent(self) -> bytes:
+        """What the client sends."""
         return b"".join(block.data for block in self.client)
 
     @property
     def said(self) -> bytes:
+        """What the server answers."""
         return b"".join(block.data for block in self.server)
 
 
@@ -115,10 +119,12 @@ class Recording:
 
     @property
     def honest(self) -> bool:
+        """Whether the client breaks no rule."""
         return self.header["honest"] == "yes"
 
 
 def path_of(name: str, root: Path = ROOT) -> Path:
+    """The file of a recording."""
     return root / f"{name}.txt"
 
 
@@ -131,6 +137,7 @@ def all_names(root: Path = ROOT) -> list[str]:
 
 
 def object_name(data: bytes) -> str:
+    """The file of a PEM text, named after what is in it."""
     return f"pem/{hashlib.sha256(data).hexdigest()[:16]}.pem"
 
 
@@ -176,6 +183,7 @@ def _unpacked(value: object, root: Path) -> object:
 
 
 def render(recording: Recording) -> str:
+    """A recording as the text of its file."""
     lines = [f"{key}: {recording.header[key]}" for key in HEADER]
     lines.append(f"engine areas={recording.areas} aes={'yes' if recording.aes else 'no'}")
     for step in recording.steps:
@@ -301,4 +309,5 @@ class _Steps:
 
 
 def load(name: str, root: Path = ROOT) -> Recording:
+    """A committed recording; ValueError for a text that is none."""
     return parse(path_of(name, root).read_text(encoding="utf-8"), root)

@@ -56,6 +56,7 @@ class _Cursor:
 
 
 def named(table: dict[int, str], value: int) -> str:
+    """A code point's name, or its number."""
     return table.get(value, f"{value:#06x}")
 
 
@@ -286,6 +287,7 @@ def describe(kind: int, body: bytes) -> list[str]:
 
 
 def describe_alert(content: bytes) -> str:
+    """An alert in words."""
     if len(content) != 2:
         return f"which is no alert: {text(content)}"
     level = {1: "warning", 2: "fatal"}.get(content[0], f"level {content[0]}")

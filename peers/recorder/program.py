@@ -18,6 +18,7 @@ Pieces = Callable[[bytes], Iterable[memoryview]]
 
 
 def whole(data: bytes) -> Iterable[memoryview]:
+    """All of it in one piece."""
     return (memoryview(data),)
 
 
@@ -28,6 +29,8 @@ def single(data: bytes) -> Iterable[memoryview]:
 
 
 class Program:
+    """The server's program in a recording: one engine, and every call that is made of it."""
+
     def __init__(self, areas: int, aes: bool) -> None:
         self.engine = Engine.server(SLOTS, areas, signing="deterministic", hardware_aes=aes)
         self.read = [0] * SLOTS
@@ -44,6 +47,7 @@ class Program:
         return ""
 
     def serve(self, slot: int, now_ms: int) -> None:
+        """`Engine.serve`; AssertionError when bytes are left."""
         self.engine.serve(slot, now_ms)
         self.check()
 
@@ -79,6 +83,7 @@ class Program:
         return bytes(out), len(data) - taken
 
     def eof(self, slot: int) -> None:
+        """`Engine.eof`; AssertionError when bytes are left."""
         self.engine.eof(slot)
         self.check()
 
@@ -94,6 +99,7 @@ class Program:
             out += memoryview(self._room)[:count]
 
     def check(self) -> None:
+        """AssertionError when the engine has bytes left where nothing may be."""
         left = self.engine.residue()
         if left:
             raise AssertionError(f"residue {left}")

@@ -51,6 +51,7 @@ class RecordedConnection(EngineConnection):
     server: Recorder
 
     def exchange(self, data: bytes) -> bytes:
+        """Send bytes, and write down what the engine says and does to them."""
         program = self.server.program
         said, dropped = program.exchange(self.slot, data)
         state = program.state(self.slot)
@@ -63,6 +64,7 @@ class RecordedConnection(EngineConnection):
         return said
 
     def close(self) -> None:
+        """End the transport, and write it down."""
         self.server.program.eof(self.slot)
         self.server.steps.append(Eof(self.slot, self.server.program.state(self.slot)))
         self.ended = True
@@ -72,6 +74,7 @@ class Recorder(EngineServer):
     """The engine in memory, with a list of all that is done to it."""
 
     def prepare(self, setup: Setup, now_ms: int) -> None:
+        """A new engine with these settings, whose calls are written down."""
         self.now_ms, self._next = now_ms, 0
         self.aes, self.room = setup.aes, setup.areas or SLOTS
         self.program = Program(self.room, setup.aes)
@@ -97,12 +100,14 @@ class Recorder(EngineServer):
             assert not answer, f"{name} is refused: {answer}"
 
     def connect(self) -> RecordedConnection:
+        """A connection in the next slot, written down."""
         slot, self._next = self._next, self._next + 1
         self.program.serve(slot, self.now_ms)
         self.steps.append(Serve(slot, self.now_ms))
         return RecordedConnection(self, slot)
 
     def call(self, name: str, *arguments: object) -> str:
+        """A call of the engine's, written down with its answer."""
         if name == "time":
             (self.now_ms,) = arguments  # type: ignore[assignment]
             return ""
@@ -111,6 +116,7 @@ class Recorder(EngineServer):
         return answer
 
     def close(self) -> None:
+        """Close the engine."""
         self.program.close()
 
 
@@ -216,6 +222,7 @@ def strays(objects: set[str], root: Path = ROOT) -> list[Path]:
 
 
 def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
+    """The command; an exit code."""
     parser = argparse.ArgumentParser(prog="python -m peers.recorder.record", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("names", nargs="*", metavar="SUITE/NAME")

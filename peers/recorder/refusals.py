@@ -85,6 +85,7 @@ class Coverage:
     verdicts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, recording: Recording) -> None:
+        """Count the refusals and verdicts of a recording."""
         tags, verdicts = set(), set()
         for step in recording.steps:
             if isinstance(step, Call):
@@ -114,6 +115,7 @@ class Coverage:
 
 
 def measure(recordings: Iterable[Recording]) -> Coverage:
+    """The refusals and verdicts of all these recordings."""
     found = Coverage()
     for recording in sorted(recordings, key=lambda r: SUITES.index(r.name.split("/")[0])):
         found.add(recording)
@@ -260,6 +262,7 @@ def table(coverage: Coverage) -> str:
 
 
 def main(argv: list[str] | None = None, docs: Path = DOCS) -> int:
+    """The command; an exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m peers.recorder.refusals",
         description=__doc__,

@@ -14,6 +14,7 @@ from .foreign import KINDS, MODES, Absent, start, version
 
 
 def main() -> int:
+    """Start a server of a kind, and play against it or wait."""
     parser = argparse.ArgumentParser(prog="python -m peers.servers", description=__doc__)
     parser.add_argument("kind", choices=sorted(KINDS))
     parser.add_argument("folder", type=Path, help="of residue play --make-identities")

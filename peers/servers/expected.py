@@ -38,6 +38,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
+    """All differences that are expected of one server in one version."""
+
     server: str
     version: str
     rows: tuple[Row, ...]
@@ -65,6 +67,7 @@ class Table:
 
 
 def differs(played: Played) -> bool:
+    """Whether the server did another thing than the conversation's end says."""
     return played.what not in ("right", "not played")
 
 

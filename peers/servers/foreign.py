@@ -43,10 +43,12 @@ class Place:
     mode: str
 
     def file(self, name: str) -> str:
+        """The path of a file of the folder, which the server may be told."""
         return str((self.folder / name).resolve())
 
     @property
     def asks(self) -> bool:
+        """Whether clients are asked for a certificate."""
         return self.mode in ("optional", "required")
 
 
@@ -71,6 +73,7 @@ class Running:
 
     @property
     def address(self) -> str:
+        """HOST:PORT."""
         return f"{ADDRESS}:{self.port}"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 
 def echo(context: Any, plain: socket.socket) -> None:
+    """One connection: say back what comes, until it ends."""
     with plain:
         try:
             with context.wrap_socket(plain, server_side=True) as tls:
@@ -21,6 +22,7 @@ def echo(context: Any, plain: socket.socket) -> None:
 
 
 def main() -> None:
+    """PORT FOLDER MODE: serve until killed."""
     ssl: Any = importlib.import_module("rtls")
     port, folder, mode = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

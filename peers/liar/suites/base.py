@@ -30,6 +30,7 @@ Bytes = Callable[[bytes], bytes]
 
 
 def put(kind: int, body: bytes) -> Edit:
+    """An edit that sets an extension."""
     return lambda h: h.put(kind, body)
 
 
@@ -39,6 +40,8 @@ def add(kind: int, body: bytes = b"") -> Edit:
 
 
 def drop(*kinds: int) -> Edit:
+    """An edit that leaves extensions out."""
+
     def edit(h: Hello) -> None:
         for kind in kinds:
             h.drop(kind)
@@ -47,22 +50,28 @@ def drop(*kinds: int) -> Edit:
 
 
 def again(kind: int) -> Edit:
+    """An edit that sends an extension a second time."""
     return lambda h: h.again(kind)
 
 
 def change(kind: int, how: Bytes) -> Edit:
+    """An edit that changes an extension's body."""
     return lambda h: h.put(kind, how(h.get(kind)))
 
 
 def set_field(name: str, value: object) -> Edit:
+    """An edit that sets a field of the hello."""
     return lambda h: setattr(h, name, value)
 
 
 def edit_body(how: Bytes) -> Edit:
+    """An edit that changes the encoded hello."""
     return lambda h: setattr(h, "edit_body", how)
 
 
 def both(*edits: Edit) -> Edit:
+    """An edit that makes several, in this order."""
+
     def edit(h: Hello) -> None:
         for one in edits:
             one(h)
@@ -71,6 +80,7 @@ def both(*edits: Edit) -> Edit:
 
 
 def append(more: bytes) -> Bytes:
+    """A change that puts bytes behind a body."""
     return lambda body: body + more
 
 
@@ -91,4 +101,5 @@ def raw_vec(body: bytes, length: int) -> bytes:
 
 
 def share_entry(group: int, public: bytes) -> bytes:
+    """One entry of a key_share extension."""
     return u16(group) + vec16(public)

@@ -151,6 +151,7 @@ def _root_of_name(number: int, size: int) -> Identity:
 
 
 def der_of(*identities: Identity) -> tuple[bytes, ...]:
+    """The leaf of each identity, in DER."""
     return tuple(i.certificate.public_bytes(Encoding.DER) for i in identities)
 
 

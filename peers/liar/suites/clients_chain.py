@@ -27,10 +27,12 @@ SECOND = datetime.timedelta(seconds=1)
 
 
 def bad(tag: str) -> End:
+    """The chain is refused with this tag, without its `x509-`."""
     return refused(f"x509-{tag}", sealed=True)
 
 
 def flip(der: bytes, at: int) -> bytes:
+    """The same bytes with the last bit of one turned."""
     raw = bytearray(der)
     raw[at] ^= 1
     return bytes(raw)

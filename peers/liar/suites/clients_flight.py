@@ -41,6 +41,7 @@ EMPTY = message(codes.CERTIFICATE, b"\0\0\0\0")
 
 
 def saying(data: bytes) -> Callable[[Client], bytes]:
+    """A flight of these bytes and nothing else."""
     return lambda client: data
 
 
@@ -50,10 +51,12 @@ def entry_with(block: bytes) -> Callable[[Client], bytes]:
 
 
 def after_certificate(data: bytes) -> Callable[[Client], bytes]:
+    """A flight of an honest Certificate and these bytes."""
     return lambda client: client.certificate_message() + data
 
 
 def verifying(**lies: Any) -> Callable[[Client], bytes]:
+    """A flight whose CertificateVerify lies so."""
     return lambda client: verify(client, **lies)
 
 

@@ -214,6 +214,7 @@ for _size in (8192, 8193):
 
 # The store while a connection is under way (SPEC §6).
 def trust(stage: Stage, *roots: Identity) -> str:
+    """Replace the server's store with these roots; the tag when it is refused."""
     return stage.call("trust_clients", pem(*roots))
 
 

@@ -36,6 +36,7 @@ def after(
 
 
 def update(value: bytes) -> bytes:
+    """A KeyUpdate message with this body."""
     return message(codes.KEY_UPDATE, value)
 
 
@@ -173,6 +174,7 @@ after("user-canceled-33-times-after-the-handshake", "33 of them are too many her
 # The end (§6.1).
 def end(name: str, rule: str, where: str, how: Callable[[Connection], Connection], end: End,
         ) -> None:
+    """Add a conversation in which an established connection is ended so."""
     @HANDSHAKE.case(name, rule, where, end)
     def _(stage: Stage) -> Connection:
         return how(stage.connect().honest())

@@ -37,6 +37,7 @@ def flight(
 
 
 def flip(data: bytes, at: int) -> bytes:
+    """The same bytes with the last bit of one turned."""
     out = bytearray(data)
     out[at] ^= 1
     return bytes(out)
@@ -65,14 +66,17 @@ def wrong(how: Callable[[bytes], bytes]) -> Callable[[Client], bytes]:
 
 
 def flipping(at: int) -> Callable[[bytes], bytes]:
+    """A change that turns a bit of one byte."""
     return lambda data: flip(data, at)
 
 
 def alerting(description: int, sealed: bool) -> Callable[[Client], bytes]:
+    """A flight of one alert, in the clear or sealed."""
     return lambda client: client.alert(description, sealed=sealed)
 
 
 def inner(kind: int) -> Callable[[Client], bytes]:
+    """A flight of one protected record with this inner type."""
     return lambda client: client.protect(kind, b"x")
 
 
@@ -82,6 +86,7 @@ def broken(at: int) -> Callable[[Client], bytes]:
 
 
 def finished(client: Client) -> bytes:
+    """A flight of an honest Finished."""
     return client.add(client.finished_message())
 
 

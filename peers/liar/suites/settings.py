@@ -32,6 +32,7 @@ def call(name: str, rule: str, tag: str, *arguments: object, setup: Setup = SETU
 
 def identity(name: str, rule: str, tag: str, chain: bytes, key: bytes,
              names: object = NAMES) -> None:
+    """Add a conversation in which `add_identity` is refused with this tag."""
     call(f"identity-{name}", rule, tag, "add_identity", chain, key, names, NOW_MS)
 
 

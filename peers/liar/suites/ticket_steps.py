@@ -96,10 +96,12 @@ def flip(at: int) -> Change:
 
 
 def binders(how: Callable[[list[bytes]], list[bytes]]) -> Edit:
+    """An edit that changes the binders once they are computed."""
     return lambda h: setattr(h, "edit_binders", how)
 
 
 def psk_body(how: Callable[[bytes], bytes]) -> Edit:
+    """An edit that changes the encoded pre_shared_key."""
     return lambda h: setattr(h, "edit_psk", how)
 
 

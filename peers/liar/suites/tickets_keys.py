@@ -20,10 +20,12 @@ Step = Callable[[Stage], object]
 
 
 def keys(*which: int) -> Step:
+    """The server is given these of three ticket keys."""
     return lambda stage: stage.call("set_ticket_keys", [KEYS[i] for i in which], stage.now_ms)
 
 
 def rotate(times: int = 1) -> Step:
+    """The server draws new ticket keys, so many times."""
     def step(stage: Stage) -> None:
         for _ in range(times):
             stage.call("rotate_ticket_key", stage.now_ms)
@@ -32,6 +34,7 @@ def rotate(times: int = 1) -> Step:
 
 
 def wait(ms: int) -> Step:
+    """So many milliseconds go by."""
     return lambda stage: stage.pass_time(ms)
 
 
@@ -154,6 +157,7 @@ def midway(name: str, rule: str, end: End, step: Step, *, resume: bool = False,
 
 
 def replace_first(stage: Stage) -> object:
+    """The server's first identity is replaced by a renewed one."""
     other = make(["server.example"], label="a renewed server")
     return stage.call("replace_identity", 0, other.chain_pem, other.key_pem, stage.now_ms)
 

@@ -47,6 +47,7 @@ def lying(**lies: Any) -> Change:
 
 
 def malformed(body: bytes) -> Script:
+    """A hello whose pre_shared_key has this body."""
     return lambda stage: present(stage, made_up(), edit=raw_psk(body))
 
 
