@@ -1,14 +1,16 @@
 """Each bench runs, with tiny counts: its table, its JSON, its exit code. No test asserts a time."""
 
 import argparse
+import functools
 import json
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from bench import handshake, memory, peers, records, secrets, targets
+from bench import handshake, memory, peers, records, secrets, table, targets
 from ci.exits import Exit
+from peers.liar.identities import Identity, make
 
 TINY = {
     "handshake": (handshake, ["--rounds", "2", "--count", "2"]),
@@ -16,6 +18,7 @@ TINY = {
     "memory": (memory, ["--count", "6"]),
     "secrets": (secrets, ["--count", "1"]),
 }
+LOOK = secrets.look
 
 
 def parse(module: ModuleType, options: list[str]) -> argparse.Namespace:
@@ -23,6 +26,23 @@ def parse(module: ModuleType, options: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     module.add_arguments(parser)
     return parser.parse_args(options)
+
+
+@pytest.fixture(autouse=True)
+def one_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory of a process is searched once for what both tests of the secrets' bench look at:
+    it takes seconds, and what is told of it is what they ask about."""
+    monkeypatch.setattr(secrets, "look", look_once)
+
+
+@functools.cache
+def _rows(kind: str, count: int) -> list[dict[str, table.Value]]:
+    return LOOK(kind, count, make(("server.example",)))
+
+
+def look_once(kind: str, count: int, identity: Identity) -> list[dict[str, table.Value]]:
+    """The rows of a kind of connections, of this or of an earlier search."""
+    return _rows(kind, count)
 
 
 @pytest.mark.parametrize("name", TINY)
