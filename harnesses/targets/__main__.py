@@ -1,6 +1,7 @@
-"""What a fuzzing service wants beside each fuzz target: seeds, a dictionary and options.
+"""The fuzz targets, and what a fuzzing service wants beside each: seeds, a dictionary and options.
 
-    python -m harnesses.targets FOLDER
+    python -m harnesses.targets            writes the targets themselves, which are committed
+    python -m harnesses.targets FOLDER     writes what belongs beside them
 
 A target is `harnesses/targets/NAME_fuzzer.py`; the service looks for `NAME_fuzzer_seed_corpus.zip`,
 `NAME_fuzzer.dict` and `NAME_fuzzer.options` in the folder where it finds the target. They are made
@@ -16,6 +17,29 @@ from pathlib import Path
 
 from .. import HARNESSES, dictionary, outcomes, run
 
+HERE = Path(__file__).resolve().parent
+#: A target. pyinstaller collects what is imported by a statement, and nothing that is named in a
+#: string, so each harness has a file of its own.
+TARGET = '''\
+"""Fuzz target {name} as a file of its own (docs/hosted.md)."""
+
+import sys
+
+from harnesses import run
+
+
+def main() -> None:
+    """The import stands here: after the instrumentation, and where pyinstaller sees it."""
+    run.instrument("{name}")
+    from harnesses import {name}
+
+    argv = run.arguments(run.program(), sys.argv[1:], {name}.MAX_LEN)
+    run.fuzz("{name}", {name}.run, argv)
+
+
+if __name__ == "__main__":
+    main()
+'''
 #: The oldest time that a zip can say. What is stored is the input, not when it was checked out.
 TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -51,5 +75,14 @@ def write(folder: Path) -> None:
         base.with_suffix(".options").write_text(options(name), encoding="ascii")
 
 
+def write_targets(folder: Path = HERE) -> None:
+    """Writes the target of every harness."""
+    for name in HARNESSES:
+        (folder / f"{target(name)}.py").write_text(TARGET.format(name=name), encoding="ascii")
+
+
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    if sys.argv[1:]:
+        write(Path(sys.argv[1]))
+    else:
+        write_targets()

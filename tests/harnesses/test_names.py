@@ -59,6 +59,11 @@ def test_a_harness_has_what_every_command_asks_of_it(name: str) -> None:
     assert importlib.import_module(f"harnesses.seeds.{name}").cases()
 
 
+def test_every_harness_has_its_line_in_the_table_of_harnesses() -> None:
+    page = (ROOT / "docs" / "fuzzing.md").read_text(encoding="utf-8")
+    assert [name for name in HARNESSES if page.count(f"\n| `{name}` | ") != 1] == []
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Two harnesses with all their parts; the second has no format."""
