@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import engine as package
 from engine import Engine, Event, Refused
 from peers.liar.identities import NOW_MS, make
 from tests.engine.pairs import ENTROPY, NAME, Pair, engine, identity
@@ -56,6 +57,13 @@ def test_every_public_name_is_on_the_page_and_no_other() -> None:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_call_has_the_signature_that_the_page_has(name: str) -> None:
     assert CALLS[name][0] == signature(name)
+
+
+def test_the_page_has_what_the_package_exports() -> None:
+    exports = PAGE.partition("It exports\n")[2].partition("## ")[0]
+    assert sorted(re.findall(r"`(\w+)`", exports.partition("\n## ")[0])) == sorted(
+        {*package.__all__, "client_auth_mode", "suite", "group", "recv"}
+    )
 
 
 def test_a_call_that_is_not_there_would_be_seen() -> None:

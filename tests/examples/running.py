@@ -1,6 +1,7 @@
 """An example as its reader runs it, and one that a test looks into."""
 
 import importlib.util
+import os
 import selectors
 import socket
 import subprocess
@@ -108,5 +109,5 @@ def command(folder: Path, path: Path, *arguments: str) -> "subprocess.Popen[str]
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={"PYTHONPATH": str(folder)},
+        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONUNBUFFERED": "1"},
     )
