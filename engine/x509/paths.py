@@ -128,16 +128,16 @@ class _Search:
                 self.fault = self.fault or fault
                 continue
             path.append(issuer)
-            if self._ends(path) if anchor else self._goes_on(path):
+            if anchor:
+                found = self._ends(path)
+            else:
+                found = issuer.parts.issuer in self.leading and self.climb(path)
+            if found:
                 return True
             path.pop()
             if self.spent:
                 return False
         return False
-
-    def _goes_on(self, path: list[Certificate]) -> bool:
-        """Climb from an intermediate, unless no names lead from it to a root."""
-        return path[-1].parts.issuer in self.leading and self.climb(path)
 
     def _ends(self, path: list[Certificate]) -> bool:
         """Whether a path that has reached a root is right."""
