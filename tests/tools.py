@@ -1,10 +1,15 @@
-"""Commands of the system that a test may need: without one it is skipped, and says why."""
+"""What tests of several folders use: git where it is installed, and the ends of processes."""
 
 import shutil
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# How long a test waits for what must come. It takes a moment; where seven others work, a minute.
+PATIENCE = 240.0
 
 needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -23,3 +28,20 @@ def git(root: Path, *arguments: str) -> str:
         ["git", *identity, *arguments], cwd=root, capture_output=True, check=True, text=True
     )
     return done.stdout
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and was not waited for yet does not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Until it holds, which it has to at last."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.02)

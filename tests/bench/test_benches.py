@@ -11,6 +11,7 @@ import pytest
 from bench import handshake, memory, peers, records, secrets, table, targets
 from ci.exits import Exit
 from peers.liar.identities import Identity, make
+from tests.tools import PATIENCE
 
 TINY = {
     "handshake": (handshake, ["--rounds", "2", "--count", "2"]),
@@ -175,7 +176,7 @@ def test_the_measured_process_says_that_a_failed_connection_is_a_run_not_to_be_t
         measured.connect(0)
         with pytest.raises(peers.Untrusted):
             measured.send(0, b"GET / HTTP/1.1\r\n\r\n")
-        assert measured._process.wait(timeout=20) == Exit.UNTRUSTED
+        assert measured._process.wait(timeout=PATIENCE) == Exit.UNTRUSTED
     assert capfd.readouterr().err.startswith("residue bench: a connection failed: ")
 
 

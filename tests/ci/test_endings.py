@@ -14,7 +14,7 @@ from ci import endings, extras
 from ci.command import COMMANDS, main
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.process import ROOT
-from tests.tools import needs_git
+from tests.tools import PATIENCE, needs_git
 
 SECRET = "5ec7e7"
 LONG = "x" * 300
@@ -172,7 +172,7 @@ def residue(*words, prepare=None, **streams):
         stdout=streams.pop("stdout", subprocess.PIPE),
         preexec_fn=prepare,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

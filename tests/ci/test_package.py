@@ -20,6 +20,7 @@ import pytest
 
 import engine
 from ci.process import ROOT
+from tests.tools import PATIENCE
 
 PACKAGE = ROOT / "engine"
 VERSION = engine.__version__
@@ -31,7 +32,7 @@ WITHOUT_NETWORK = ("--no-index", "--disable-pip-version-check", "--quiet")
 
 
 def run(command: Sequence[str | Path], cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -168,7 +169,7 @@ def test_a_type_checker_sees_its_types(python: Path, tmp_path: Path) -> None:
     mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python]
     mypy += ["--no-incremental", "--config-file=", "--no-error-summary"]
     done = subprocess.run(
-        [*mypy, program, wrong], cwd=tmp_path, capture_output=True, text=True, timeout=100
+        [*mypy, program, wrong], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
     )
     found = [
         (line.split(":")[:2], line.rpartition("[")[2].rstrip("]"))
@@ -217,7 +218,7 @@ def test_a_wheel_of_the_suite_has_its_command_alone_and_that_says_what_it_needs(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
     )
     assert (alone.returncode, alone.stdout) == (2, "")
     assert alone.stderr == (

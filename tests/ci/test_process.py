@@ -18,6 +18,7 @@ from ci.process import (
     signal_group,
     spawn,
 )
+from tests.tools import alive, wait_until
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 PARENT = [
@@ -28,22 +29,6 @@ PARENT = [
     "print(child.pid, flush=True)\n"
     "time.sleep(600)",
 ]
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that ended and was not waited for yet does not."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
-def wait_until(condition, seconds=10.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.02)
 
 
 def number_in(log):

@@ -10,6 +10,7 @@ import pytest
 from ci import results
 from ci.exits import Untrusted, UsageError
 from ci.process import ROOT
+from tests.tools import PATIENCE
 
 
 def test_a_plain_file_is_whole_or_what_it_was(tmp_path, monkeypatch):
@@ -104,7 +105,7 @@ def test_a_command_writes_into_what_a_shell_calls_a_file(command):
     with os.fdopen(read, "rb") as file:
         done = subprocess.run(
             [sys.executable, "-m", "ci", *command.split(), "--json", f"/dev/fd/{write}"],
-            pass_fds=[write], cwd=ROOT, capture_output=True, timeout=60, check=False,
+            pass_fds=[write], cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         os.close(write)
         assert done.returncode == 0 and file.read(1) in (b"[", b"{")

@@ -24,6 +24,7 @@ from harnesses.oracles import Broken
 from harnesses.signature import signature
 from mutants import plants
 from mutants.plants import Plant
+from tests.tools import PATIENCE
 
 SEED = 1
 PARTS = 6
@@ -227,7 +228,7 @@ def test_a_planted_fault_trips_its_oracle(
         env={"PYTHONPATH": str(tree)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

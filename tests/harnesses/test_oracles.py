@@ -31,6 +31,7 @@ from harnesses.oracles import (
 )
 from mutants import plants
 from mutants.plants import Plant
+from tests.tools import PATIENCE
 
 # Runs one harness over one input, and prints what it reports.
 DRIVER = """
@@ -71,7 +72,7 @@ def drive(tree: Path, harness: str, file: str) -> str:
         env={"PYTHONPATH": str(tree)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

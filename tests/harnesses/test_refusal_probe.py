@@ -27,6 +27,7 @@ from engine.refusals import (
 from engine.server import Server
 from harnesses import refusal_matrix
 from harnesses.refusal_matrix import HANDSHAKE, STATE_NAMES
+from tests.tools import PATIENCE
 
 CELLS = list(refusal_matrix.cells())
 
@@ -92,7 +93,7 @@ def test_committed_inputs_reach_all_that_is_possible_and_the_watch_disturbs_no_o
     """No cell is empty: one that becomes possible needs an input
     (`harnesses/seeds/server_states.py`, `harnesses/seeds/keyed.py`)."""
     done = subprocess.run(
-        [sys.executable, "-c", RUN], check=True, timeout=100, cwd=ROOT, capture_output=True
+        [sys.executable, "-c", RUN], check=True, timeout=PATIENCE, cwd=ROOT, capture_output=True
     )
     found, stopped = json.loads(done.stdout)
     assert stopped == []

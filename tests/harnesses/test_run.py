@@ -15,6 +15,7 @@ from harnesses import outcomes, run
 from harnesses.oracles import Broken
 from harnesses.signature import signature
 from mutants import plants
+from tests.tools import PATIENCE
 
 
 def deeper(text: str) -> None:
@@ -111,7 +112,7 @@ def test_everything_of_the_engine_is_instrumented_but_the_block_moves() -> None:
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     said = set(re.findall(r"^INFO: Instrumenting (\S+)$", done.stderr, re.MULTILINE))
@@ -146,7 +147,7 @@ def test_the_fuzzer_reports_a_planted_fault_and_goes_on(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(tree), "RESIDUE_FINDINGS": str(tmp_path / "findings")},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from harnesses import HARNESSES, outcomes, play, run, tally
 from harnesses.oracles import ORACLES, looked
 from harnesses.tally import Tally
 from mutants import plants
+from tests.tools import PATIENCE
 
 
 def test_what_was_counted_is_there_when_the_process_was_killed(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_fuzzer_counts_in_the_file_that_it_is_given(tmp_path: Path) -> None:
         },
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

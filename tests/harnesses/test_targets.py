@@ -17,6 +17,7 @@ import pytest
 from harnesses import HARNESSES, dictionary, outcomes
 from harnesses.run import PLAIN, POOL, instrumented
 from harnesses.targets import __main__ as targets
+from tests.tools import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the image's command does that matters to the build: an executable in $OUT, called as the file
@@ -54,7 +55,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return base / "out"
@@ -155,7 +156,7 @@ def fuzz(built: Path, arguments: list[str], cwd: Path) -> subprocess.CompletedPr
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -183,6 +184,6 @@ def test_a_build_that_fails_is_no_build(tmp_path: Path) -> None:
         env=environment(tmp_path, SRC=str(tmp_path), OUT=str(tmp_path / "out")),
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode != 0 and not list((tmp_path / "out").iterdir())

@@ -15,6 +15,7 @@ from ci.commands.play import Target
 from ci.process import ROOT
 from peers.liar.suites import HANDSHAKE
 from peers.servers import KINDS, MODES, Absent, foreign, start
+from tests.tools import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,6 @@ def test_the_command_ends_as_what_it_ran(files: Path) -> None:
     command = [sys.executable, "-m", "peers.servers", "openssl", str(files)]
     ran = subprocess.run(
         [*command, "--", sys.executable, "-c", says, "{}"], cwd=ROOT, capture_output=True,
-        text=True, timeout=60, check=False, env=dict(os.environ),
+        text=True, timeout=PATIENCE, check=False, env=dict(os.environ),
     )  # fmt: skip
     assert ran.returncode == 7 and ran.stdout.startswith("127.0.0.1:")

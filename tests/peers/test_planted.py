@@ -16,6 +16,7 @@ import pytest
 
 from mutants import plants
 from mutants.plants import Plant
+from tests.tools import PATIENCE
 
 PLANTS = plants.load(plants.CATALOGUE / "conversations.toml")
 NODE = re.compile(r"test tests/peers/test_conversations\.py::test_it_ends_as_it_must\[(.*)\]")
@@ -40,7 +41,7 @@ def witnesses(plant: Plant) -> list[str]:
 def played(tree: Path, names: list[str]) -> dict[str, list[str]]:
     """What is wrong with the end of each conversation, over the tree."""
     argv = [sys.executable, "-c", PLAYED, *names]
-    run = subprocess.run(argv, cwd=tree, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(argv, cwd=tree, capture_output=True, text=True, timeout=PATIENCE)
     assert run.returncode == 0, run.stderr[-500:]
     told: dict[str, list[str]] = json.loads(run.stdout)
     return told

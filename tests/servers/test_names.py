@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from servers import names
 from servers.names import name_text
 from tests.servers.running import needs_openssl
+from tests.tools import PATIENCE
 
 CN = "2.5.4.3"
 UTF8, PRINTABLE, LATIN, BMP, UNIVERSAL = 12, 19, 20, 30, 28
@@ -56,7 +57,7 @@ def openssl(subject: bytes) -> bytes:
         ["openssl", "x509", "-inform", "DER", "-noout", "-subject", "-nameopt", "RFC2253"],
         input=tlv(0x30, tlv(0x30, tbs) + ALGORITHM + signature),
         capture_output=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=True,
     )
     return done.stdout.removeprefix(b"subject=").removesuffix(b"\n")

@@ -11,7 +11,7 @@ import pytest
 
 from ci.cluster import archive, client, versions, worker
 from ci.process import ROOT
-from tests.ci.test_process import alive, wait_until
+from tests.tools import alive, wait_until
 
 FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
 
@@ -208,7 +208,7 @@ def test_a_worker_that_is_killed_leaves_nothing_running(tmp_path):
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as killed:
-        wait_until(lambda: _said_child(tmp_path), 30.0)
+        wait_until(lambda: _said_child(tmp_path))
         (child,) = _said_child(tmp_path)
         assert alive(child)
         killed.kill()

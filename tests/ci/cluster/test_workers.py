@@ -20,7 +20,7 @@ from ci.fuzzing.campaign import Options
 from ci.fuzzing.progress import FuzzingProgress
 from ci.process import ROOT, Stop
 from mutants.verdicts import Verdict
-from tests.ci.test_process import wait_until
+from tests.tools import wait_until
 
 pytest.importorskip("distributed")
 
@@ -38,7 +38,7 @@ class Machines:
         self.children = []
         self.log = folder / "scheduler.log"
         self.start("scheduler", self.log, "--port", "0")
-        wait_until(lambda: self._said(), 30.0)
+        wait_until(lambda: self._said())
         self.address = self._said()[0]
         self.workers = []
         self.join()
@@ -67,7 +67,7 @@ class Machines:
         arguments = ["--no-nanny", "--nthreads", "1", "--name", name, "--local-directory", name]
         log = self.folder / f"{name}.log"
         self.workers.append(self.start("worker", log, self.address, *arguments))
-        wait_until(lambda: "Registered to" in log.read_text(), 30.0)
+        wait_until(lambda: "Registered to" in log.read_text())
 
     def marked(self):
         """The processes that came of this cluster and are no part of it."""
@@ -155,7 +155,6 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
         fuzz.lanes("what://127.0.0.1:1")
 
 
-@pytest.mark.timeout(300)
 def test_mutants_are_judged_in_parts_and_joined(machines, tmp_path, monkeypatch):
     monkeypatch.setattr(mutate, "LEAST", 12)
     shown = []

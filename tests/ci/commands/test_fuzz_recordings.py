@@ -17,6 +17,7 @@ from harnesses import connection
 from harnesses import recordings as recorded
 from harnesses.oracles import Broken
 from peers.recorder.format import all_names, load
+from tests.tools import PATIENCE
 
 SAMPLE = "handshake/aes_128_gcm_sha256-x25519"
 
@@ -137,7 +138,7 @@ def test_a_signal_ends_it_in_order(tmp_path, jobs):
         assert run.stderr is not None and b"seed" in run.stderr.readline()
         time.sleep(4)
         run.send_signal(signal.SIGINT)
-        said, _ = run.communicate(timeout=60)
+        said, _ = run.communicate(timeout=PATIENCE)
     assert run.returncode == Exit.INTERRUPTED
     assert b"interrupted" in said
     assert json.loads((out / "summary.json").read_text())["interrupted"]

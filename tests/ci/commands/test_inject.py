@@ -14,6 +14,7 @@ from ci.exits import Exit
 from ci.process import ROOT
 from harnesses import injection
 from harnesses.injection import Verdict, Violation
+from tests.tools import PATIENCE
 
 CALM = "event/free"
 
@@ -183,7 +184,7 @@ def test_a_signal_ends_it_in_order(tmp_path):
         assert child.stderr is not None and b"seed" in child.stderr.readline()
         time.sleep(3)
         child.send_signal(signal.SIGINT)
-        said, _ = child.communicate(timeout=120)
+        said, _ = child.communicate(timeout=PATIENCE)
     assert child.returncode == Exit.INTERRUPTED
     assert b"interrupted" in said
     assert summary(out)["interrupted"]

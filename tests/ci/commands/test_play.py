@@ -20,6 +20,7 @@ from peers.liar.suites import SUITES
 from tests.ci import strange_servers as strange
 from tests.ci.strange_servers import Tiny
 from tests.servers.running import Server
+from tests.tools import PATIENCE
 
 QUICK = ["--quiet", "0.1", "--seconds", "60"]
 
@@ -146,7 +147,7 @@ def test_an_interruption_tells_what_was_played_and_is_130():
             while server.count < 5 and time.monotonic() < until:
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == Exit.INTERRUPTED and err.endswith(b"residue: interrupted\n")
     assert 0 < len(json.loads(out)) < len(SUITES["handshake"].conversations)
 

@@ -9,6 +9,7 @@ from ci.coverage import covered
 from ci.coverage.covered import Reach
 from ci.fuzzing.floors import Done, coverage_under_floor, under_floor, unlooked, unreached
 from ci.process import ROOT, Stop, run_all
+from tests.tools import PATIENCE
 
 
 def made(lines, branches, of=10):
@@ -154,7 +155,7 @@ def test_a_process_measures_what_each_group_reaches_and_restores_what_the_merge_
     subprocess.run(
         [sys.executable, "-c", MEASURE, str(tmp_path), str(result), "tiny", *folders],
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
         cwd=ROOT,
     )
     measured = covered.read(result)

@@ -18,7 +18,7 @@ from ci.fuzzing import campaign, summary
 from ci.fuzzing.campaign import Options, as_data
 from ci.fuzzing.progress import FuzzingProgress
 from ci.process import ROOT, Stop
-from tests.ci.test_process import alive, wait_until
+from tests.tools import PATIENCE, alive, wait_until
 
 FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
 
@@ -195,7 +195,7 @@ def test_an_interrupted_run_keeps_what_it_has_and_leaves_nothing_running(tmp_pat
         wait_until(lambda: log.exists() and "INITED" in log.read_text())
         time.sleep(delay)
         child.send_signal(number)
-        said = child.communicate(timeout=30)[0]
+        said = child.communicate(timeout=PATIENCE)[0]
     assert child.returncode == 130
     assert said.startswith("campaign: interrupted; what was found until then is kept")
     data = json.loads((tmp_path / "out" / "summary.json").read_text())

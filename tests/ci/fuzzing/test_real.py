@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from ci.command import main
 from ci.fuzzing import canary, floors
 from ci.fuzzing.canary import Canary
@@ -13,7 +11,6 @@ from mutants import plants
 from mutants.plants import Plant
 
 
-@pytest.mark.timeout(300)
 def test_a_few_seconds_of_hello_end_well_with_coverage_and_a_canary(tmp_path, capsys):
     code = main(
         [
@@ -38,7 +35,6 @@ def test_a_few_seconds_of_hello_end_well_with_coverage_and_a_canary(tmp_path, ca
     assert data["files"]["engine/hello.py"]["lines"] > 100
 
 
-@pytest.mark.timeout(300)
 def test_a_canary_that_is_no_bug_is_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(canary, "LIMIT", 5.0)
     text = (ROOT / "engine" / "hello.py").read_text(encoding="utf-8")

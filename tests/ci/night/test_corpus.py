@@ -82,7 +82,6 @@ def test_with_nothing_new_the_patch_is_empty(tmp_path, monkeypatch, capsys):
 
 
 @needs_git
-@pytest.mark.timeout(300)
 def test_the_patch_applies_to_a_clone_whose_corpus_then_holds(tmp_path):
     """Binary inputs, an empty one, and one without an end of line."""
     body = next((ROOT / "corpus" / "hello").glob("chromium-*")).read_bytes()

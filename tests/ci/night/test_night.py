@@ -19,7 +19,7 @@ from ci.night.runner import Asked
 from ci.process import ROOT, Stop
 from ci.progress import Progress
 from tests.ci.night_steps import buckets, no_report, step
-from tests.ci.test_process import wait_until
+from tests.tools import wait_until
 
 QUICK = ((0.0, signal.SIGINT), (0.3, signal.SIGKILL))
 
