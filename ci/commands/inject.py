@@ -282,11 +282,11 @@ def canaries() -> list[Canary]:
     ]
 
 
-def fly(birds: list[Canary], folder: Path, jobs: int, stop: Stop) -> dict[str, bool]:
+def run_canaries(canaries: list[Canary], folder: Path, jobs: int, stop: Stop) -> dict[str, bool]:
     """Which of the planted faults are found."""
-    flights = {bird.plant.name: bird.job(folder) for bird in birds}
-    run_all(list(flights.values()), jobs, stop, 1)
-    return {name: job.code == 0 for name, job in flights.items()}
+    trials = {canary.plant.name: canary.job(folder) for canary in canaries}
+    run_all(list(trials.values()), jobs, stop, 1)
+    return {name: job.code == 0 for name, job in trials.items()}
 
 
 # -- the command ----------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def run(args: argparse.Namespace) -> int:
         progress.say(f"injection into {len(names)} scenarios, {where}, seed {seed}")
         found: dict[str, bool] | None = None
         if not args.scenarios:
-            found = fly(canaries(), out.scratch, args.jobs, stop)
+            found = run_canaries(canaries(), out.scratch, args.jobs, stop)
             progress.say(f"planted faults found: {sum(found.values())} of {len(found)}")
         asked.go(stop, progress)
     return _sum_up(asked, found, out, bool(stop), args.json)

@@ -112,7 +112,7 @@ def conduct(options: Options, output: Output, progress: FuzzingProgress, stop: S
     _copy_seeds(run)
     if options.canaries:
         progress.say("planted faults first")
-        _fly(run, stop)
+        _run_canaries(run, stop)
     if not stop:
         _fuzz(run, progress, stop)
     if stop:
@@ -148,13 +148,13 @@ def _copy_seeds(run: Run) -> None:
             run.notes += merge.copy_inputs(run.options.seeds / harness, run.output.seeds(harness))
 
 
-def _fly(run: Run, stop: Stop) -> None:
+def _run_canaries(run: Run, stop: Stop) -> None:
     try:
         catalogue = plants.load_all()
         run.oracles = [pair[:2] for plant in catalogue for pair in plants.oracle_witnesses(plant)]
         corpus = run.options.corpus
         run.canaries = [canary.choose(name, catalogue, corpus) for name in run.options.harnesses]
-        canary.fly(run.canaries, run.output.root / "canaries", run.options.jobs, stop)
+        canary.run_canaries(run.canaries, run.output.root / "canaries", run.options.jobs, stop)
     except PlantError as error:
         run.untrusted.append(f"the catalogue of planted faults is stale: {error}")
     else:

@@ -49,7 +49,7 @@ def choose(harness: str, catalogue: tuple[Plant, ...], corpus: Path) -> Canary:
     seen = [
         (fields[2], plant, corpus / harness / fields[3])
         for plant in catalogue
-        for fields in (line.split(" ") for line in plant.seen_by)
+        for fields in (line.split(" ") for line in plant.detected_by)
         if len(fields) == 4 and fields[:2] == ["oracle", harness]
     ]
     if not seen:
@@ -59,20 +59,20 @@ def choose(harness: str, catalogue: tuple[Plant, ...], corpus: Path) -> Canary:
     return Canary(harness, plant, seed)
 
 
-def fly(canaries: list[Canary], folder: Path, jobs: int, stop: Stop) -> None:
+def run_canaries(canaries: list[Canary], folder: Path, jobs: int, stop: Stop) -> None:
     """Run the canaries, `jobs` at a time, until each is found or has had its time, or a signal."""
     children: list[Popen[bytes]] = []
-    flying: list[tuple[Canary, Popen[bytes], float]] = []
+    running: list[tuple[Canary, Popen[bytes], float]] = []
     waiting = [canary for canary in canaries if canary.plant is not None]
     with all_killed(children):
-        while (waiting or flying) and not stop:
-            if waiting and len(flying) < jobs:
+        while (waiting or running) and not stop:
+            if waiting and len(running) < jobs:
                 canary = waiting.pop(0)
                 child = _start(canary, folder / canary.harness)
                 children.append(child)
-                flying.append((canary, child, time.monotonic() + WALL))
+                running.append((canary, child, time.monotonic() + WALL))
                 continue
-            for entry in list(flying):
+            for entry in list(running):
                 canary, child, deadline = entry
                 over = time.monotonic() > deadline or cpu_seconds(child.pid) > LIMIT
                 # Before the findings are looked for: it may write one and end.
@@ -80,7 +80,7 @@ def fly(canaries: list[Canary], folder: Path, jobs: int, stop: Stop) -> None:
                 canary.found = any((folder / canary.harness / "findings").glob("*.json"))
                 if canary.found or ended or over:
                     signal_group(child, SIGKILL)
-                    flying.remove(entry)
+                    running.remove(entry)
             time.sleep(TICK)
     if all(canary.found for canary in canaries):
         shutil.rmtree(folder, ignore_errors=True)

@@ -141,11 +141,11 @@ def test_an_injection_without_an_end_is_a_finding(tmp_path, monkeypatch):
 
 def test_a_planted_fault_that_is_missed_condemns_the_run(tmp_path, monkeypatch, held):
     monkeypatch.setattr(inject, "SCENARIOS", {CALM: inject.SCENARIOS[CALM]})
-    flown = {"one": True, "two": False}
-    monkeypatch.setattr(inject, "fly", lambda birds, folder, jobs, stop: flown)
+    answers = {"one": True, "two": False}
+    monkeypatch.setattr(inject, "run_canaries", lambda canaries, folder, jobs, stop: answers)
     assert run("--kind", "memory", out=tmp_path) == Exit.UNTRUSTED
     assert summary(tmp_path)["untrusted"] == ["the planted fault 'two' was not found"]
-    flown.clear()
+    answers.clear()
     assert run("--kind", "memory", out=tmp_path / "none") == Exit.UNTRUSTED
 
 

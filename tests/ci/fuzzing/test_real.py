@@ -31,7 +31,7 @@ def test_a_canary_that_is_no_bug_is_missed(tmp_path, monkeypatch):
     line = next(line for line in text.splitlines() if line and text.count(line) == 1)
     plant = Plant("harmless", "engine/hello.py", line, line + "\n", "none", ("oracle hello x y",))
     missed = Canary("hello", plant, tmp_path / "no-such-input")
-    canary.fly([missed], tmp_path / "canaries", 1, Stop())
+    canary.run_canaries([missed], tmp_path / "canaries", 1, Stop())
     assert "'harmless' was not found" in missed.missed
     assert (tmp_path / "canaries" / "hello" / "log").exists(), "left for whoever looks for why"
 
