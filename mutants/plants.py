@@ -23,11 +23,11 @@ CATALOGUE = ROOT / "mutants" / "catalogue"
 
 # What a planted tree needs to run a harness. Corpora are read from the tree the test stands in.
 FOLDERS = ("engine", "harnesses", "peers")
-FIELDS = ("name", "file", "text", "replacement", "rule", "seen_by")
+FIELDS = ("name", "file", "text", "replacement", "rule", "detected_by")
 
 
-# The kinds of seen_by and how many words follow each: an oracle of a harness on a committed input,
-# an oracle of injection into a scenario, or a test by its node id.
+# The kinds of detected_by and how many words follow each: an oracle of a harness on a committed
+# input, an oracle of injection into a scenario, or a test by its node id.
 WITNESSES = {"oracle": 3, "injection": 2, "test": 1}
 
 
@@ -39,9 +39,9 @@ class PlantError(ValueError):
 class Plant:
     """One bug, where it goes, the rule it breaks, and everything that must notice it.
 
-    A line of `seen_by` is `oracle HARNESS ORACLE INPUT`, a committed input that the harness reports
-    under just that oracle; `injection SCENARIO ORACLE`, a scenario in which an injection at some
-    place trips that oracle; or `test NODE`, a test that fails.
+    A line of `detected_by` is `oracle HARNESS ORACLE INPUT`, a committed input that the harness
+    reports under just that oracle; `injection SCENARIO ORACLE`, a scenario in which an injection
+    at some place trips that oracle; or `test NODE`, a test that fails.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Plant:
     text: str
     replacement: str
     rule: str
-    seen_by: tuple[str, ...]
+    detected_by: tuple[str, ...]
 
 
 def load(path: Path) -> tuple[Plant, ...]:
@@ -117,8 +117,8 @@ def apply(plant: Plant, dest: Path, *, root: Path = ROOT, folders: Iterable[str]
 
 
 def oracle_witnesses(plant: Plant) -> Iterator[tuple[str, str, str]]:
-    """The harness, the oracle and the committed input of each `oracle` line of `seen_by`."""
-    for line in plant.seen_by:
+    """The harness, the oracle and the committed input of each `oracle` line of `detected_by`."""
+    for line in plant.detected_by:
         kind, *words = line.split(" ")
         if kind == "oracle":
             harness, oracle, file = words
@@ -126,8 +126,8 @@ def oracle_witnesses(plant: Plant) -> Iterator[tuple[str, str, str]]:
 
 
 def injection_witnesses(plant: Plant) -> Iterator[tuple[str, str]]:
-    """The scenario and the oracle of each `injection` line of `seen_by`."""
-    for line in plant.seen_by:
+    """The scenario and the oracle of each `injection` line of `detected_by`."""
+    for line in plant.detected_by:
         kind, *words = line.split(" ")
         if kind == "injection":
             scenario, oracle = words
@@ -139,15 +139,17 @@ def _plant(entry: dict[str, object], name: str) -> Plant:
     unknown = sorted(set(entry) - set(FIELDS))
     if missing or unknown:
         raise PlantError(f"{name}: {entry.get('name')}: missing {missing}, unknown {unknown}")
-    seen_by = entry["seen_by"]
-    if not isinstance(seen_by, list) or not all(isinstance(line, str) for line in seen_by):
-        raise PlantError(f"{name}: {entry['name']}: seen_by is a list of strings")
-    for line in seen_by:
+    detected_by = entry["detected_by"]
+    if not isinstance(detected_by, list) or not all(isinstance(line, str) for line in detected_by):
+        raise PlantError(f"{name}: {entry['name']}: detected_by is a list of strings")
+    for line in detected_by:
         kind, *words = line.split(" ")
         if WITNESSES.get(kind) != len(words):
-            raise PlantError(f"{name}: {entry['name']}: no such seen_by: {line}")
-    texts = {field: entry.get(field, "") for field in FIELDS if field != "seen_by"}
+            raise PlantError(f"{name}: {entry['name']}: no such detected_by: {line}")
+    texts = {field: entry.get(field, "") for field in FIELDS if field != "detected_by"}
     for field, value in texts.items():
         if not isinstance(value, str):
             raise PlantError(f"{name}: {entry['name']}: {field} is a string")
-    return Plant(**{field: str(value) for field, value in texts.items()}, seen_by=tuple(seen_by))
+    return Plant(
+        **{field: str(value) for field, value in texts.items()}, detected_by=tuple(detected_by)
+    )

@@ -1,8 +1,8 @@
 """Do the named witnesses see a fault? `python -m mutants.witness JOB`, from a planted tree's root.
 
-JOB is a JSON file with `seen_by` lines as in the catalogue and `out`, where the answer goes: for
-each line `saw` (the test fails, the oracle reports just that, an injection trips it), `passed`, or
-`absent` (there is no such test, input or scenario). A plant is killed when every one of its
+JOB is a JSON file with `detected_by` lines as in the catalogue and `out`, where the answer goes:
+for each line `saw` (the test fails, the oracle reports just that, an injection trips it), `passed`,
+or `absent` (there is no such test, input or scenario). A plant is killed when every one of its
 witnesses sees it.
 """
 
@@ -54,7 +54,7 @@ def main(path: str) -> int:
     """Ask every witness of a job."""
     os.environ.pop("PYTHONPATH", None)
     job: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-    nodes = [line.removeprefix("test ") for line in job["seen_by"] if line.startswith("test ")]
+    nodes = [line.removeprefix("test ") for line in job["detected_by"] if line.startswith("test ")]
     answers: dict[str, str] = {}
     # The engine first: where the fault keeps it from being imported, that is a crash and no kill.
     importlib.import_module("engine")
@@ -67,7 +67,7 @@ def main(path: str) -> int:
         if code not in (0, 1, 5):
             return code
         answers = {f"test {node}": answer for node, answer in watch.answers.items()}
-    for line in job["seen_by"]:
+    for line in job["detected_by"]:
         if line.startswith("oracle "):
             answers[line] = _oracle(*line.split(" ")[1:])
         elif line.startswith("injection "):

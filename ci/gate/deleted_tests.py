@@ -87,7 +87,7 @@ def _ask(tree: Path, lines: list[str], stop: Stop) -> dict[str, str]:
 
     out = tree.parent / "answers.json"
     job = tree.parent / "job.json"
-    job.write_text(json.dumps({"seen_by": lines, "out": str(out)}), encoding="utf-8")
+    job.write_text(json.dumps({"detected_by": lines, "out": str(out)}), encoding="utf-8")
     argv = [sys.executable, "-m", "mutants.witness", str(job)]
     run_all(
         [Job(argv, tree.parent / "log", LIMIT, dict(stage.ENVIRONMENT), tree)], 1, stop, stops_at=1

@@ -130,9 +130,9 @@ def rewritten(
             plants.planted(plant, root)
             again.append(plant)
         except (PlantError, FileNotFoundError):
-            stands = new and (new.rule, new.seen_by, new.file) == (
+            stands = new and (new.rule, new.detected_by, new.file) == (
                 plant.rule,
-                plant.seen_by,
+                plant.detected_by,
                 plant.file,
             )
             if stands:

@@ -72,8 +72,8 @@ class Gate(Run):
             return (
                 diff.concerns(change, plant.file, plant.text, self.root)
                 or plant.name in change.changed_plants
-                or any(_names(line, tests, inputs) for line in plant.seen_by)
-                or any(_of(line, harnesses) for line in plant.seen_by)
+                or any(_names(line, tests, inputs) for line in plant.detected_by)
+                or any(_of(line, harnesses) for line in plant.detected_by)
             )
 
         return [plant for plant in self.catalogue_now() if concerned(plant)]
@@ -91,7 +91,7 @@ class Gate(Run):
             spared = Fate.NOT_RUN if at >= len(now) else Fate.KILLED
             if row.verdict not in (Fate.KILLED, Fate.TIMED_OUT, spared):
                 plant = row.plant
-                detail = f"rule: {plant.rule}\nseen by: " + "\n         ".join(plant.seen_by)
+                detail = f"rule: {plant.rule}\nseen by: " + "\n         ".join(plant.detected_by)
                 message = f"{plant.name}: {row.verdict}, {row.why}"
                 self.red("decision", message, plant.file, _line(plant, self.root), detail)
         killed = sum(row.verdict is Fate.KILLED for row in decided)
@@ -254,7 +254,7 @@ class Gate(Run):
 
 
 def _names(line: str, tests: set[str], inputs: set[str]) -> bool:
-    """Whether a line of seen_by names one of the tests or inputs."""
+    """Whether a line of detected_by names one of the tests or inputs."""
     kind, *words = line.split(" ")
     if kind == "oracle":
         return f"{words[0]}/{words[2]}" in inputs
@@ -267,8 +267,8 @@ def _is_one(node: str, tests: set[str]) -> bool:
 
 
 def _of(line: str, harnesses: set[str]) -> bool:
-    """Whether a line of seen_by is an oracle of one of these harnesses, or one of them is a module
-    that harnesses share."""
+    """Whether a line of detected_by is an oracle of one of these harnesses, or one of them is a
+    module that harnesses share."""
     kind, *words = line.split(" ")
     return kind != "test" and (words[0] in harnesses or bool(harnesses - set(HARNESSES)))
 

@@ -54,7 +54,7 @@ def judge(
     if not entries:
         return []
     base = stage.copy(folder / "base", root)
-    lines = sorted({line for plant in entries for line in plant.seen_by})
+    lines = sorted({line for plant in entries for line in plant.detected_by})
     clean = _Trial(base, folder / "clean.json", lines)
     run_all([clean.job(LIMIT_ALONE * 2 + LIMIT_A_LINE * len(lines))], 1, stop, 1)
     answers = clean.answers()
@@ -86,13 +86,13 @@ def _judge_batch(
         except PlantError as error:
             decided.append(Decided(plant, Verdict.NOT_RUN, f"stale: {error}"))
             continue
-        early = _early({line: answer for line in plant.seen_by if (answer := clean.get(line))})
+        early = _early({line: answer for line in plant.detected_by if (answer := clean.get(line))})
         if early:
             decided.append(Decided(plant, Verdict.NOT_RUN, early))
             continue
         place = base.with_name(f"plant-{at}")
         tree = _plant(plant, base, place)
-        trials.append((plant, _Trial(tree, place.with_suffix(".json"), list(plant.seen_by))))
+        trials.append((plant, _Trial(tree, place.with_suffix(".json"), list(plant.detected_by))))
     run_all([trial.job(LIMIT) for _, trial in trials], jobs, stop, 1)
     for plant, trial in trials:
         if trial.late and not stop:
@@ -117,7 +117,7 @@ class _Trial:
         from mutants import stage
 
         asked = self.out.with_suffix(".job")
-        asked.write_text(json.dumps({"seen_by": self.lines, "out": str(self.out)}))
+        asked.write_text(json.dumps({"detected_by": self.lines, "out": str(self.out)}))
         argv = [sys.executable, "-m", "mutants.witness", str(asked)]
         log = self.out.with_suffix(".log")
         self.last = Job(argv, log, limit, dict(stage.ENVIRONMENT), self.tree)
@@ -159,7 +159,7 @@ def _verdict(plant: Plant, trial: _Trial, stopped: bool) -> Decided:
         if trial.late:
             return Decided(plant, Verdict.TIMED_OUT, "twice, the second time alone")
         return Decided(plant, Verdict.CRASHED, trial.said())
-    unseen = [line for line in plant.seen_by if answers[line] != "saw"]
+    unseen = [line for line in plant.detected_by if answers[line] != "saw"]
     if unseen:
         return Decided(plant, Verdict.SURVIVED, "not seen by " + ", ".join(unseen))
     return Decided(plant, Verdict.KILLED)

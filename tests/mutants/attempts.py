@@ -100,7 +100,7 @@ file = "{ENGINE}"
 text = "self.failed >= LIMIT"
 replacement = "self.failed > LIMIT"
 rule = "Two failures are the end."
-seen_by = ["test {TEST}::test_two_failures_are_the_end"]
+detected_by = ["test {TEST}::test_two_failures_are_the_end"]
 ''',
     LEDGER: """
 [[equivalent]]

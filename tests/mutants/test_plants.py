@@ -17,7 +17,7 @@ file = "engine/a.py"
 text = "x = 1\\n"
 replacement = "x = 2\\n"
 rule = "SPEC 1"
-seen_by = ["oracle hello raised some"]
+detected_by = ["oracle hello raised some"]
 """
 
 
@@ -37,7 +37,7 @@ def plant(**changes: str) -> Plant:
         "replacement": "x = 2\n",
         "rule": "SPEC 1",
     } | changes
-    return Plant(**fields, seen_by=())
+    return Plant(**fields, detected_by=())
 
 
 @pytest.mark.parametrize("entry", plants.load_all(), ids=lambda entry: entry.name)
@@ -89,7 +89,7 @@ def test_an_entry_is_read_whole(tmp_path: Path) -> None:
     ("line", "told"),
     [
         ('rule = "SPEC 1"', "missing"),
-        ('seen_by = ["oracle hello raised some"]', "missing"),
+        ('detected_by = ["oracle hello raised some"]', "missing"),
         ('name = "one"', "missing"),
     ],
 )
@@ -104,7 +104,7 @@ def test_an_unknown_field_and_a_witness_of_no_known_kind_are_errors(tmp_path: Pa
     with pytest.raises(PlantError, match="unknown"):
         plants.load_all(tmp_path)
     (tmp_path / "a.toml").write_text(WHOLE.replace("oracle hello", "somebody hello"))
-    with pytest.raises(PlantError, match="seen_by"):
+    with pytest.raises(PlantError, match="detected_by"):
         plants.load_all(tmp_path)
 
 

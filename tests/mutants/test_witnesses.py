@@ -32,7 +32,7 @@ def nodes_of(file: str) -> frozenset[str]:
 def test_every_test_that_must_see_an_entry_is_there() -> None:
     missing = []
     for plant in plants.load_all():
-        for line in plant.seen_by:
+        for line in plant.detected_by:
             kind, _, node = line.partition(" ")
             node = node.partition("[")[0].removesuffix("::runTest")
             if kind == "test" and node not in nodes_of(node.partition("::")[0]):
@@ -42,7 +42,7 @@ def test_every_test_that_must_see_an_entry_is_there() -> None:
 
 def test_every_entry_has_a_witness() -> None:
     for plant in plants.load_all():
-        assert plant.seen_by, plant.name
+        assert plant.detected_by, plant.name
 
 
 def test_the_catalogue_is_not_smaller_than_the_contract_asks() -> None:

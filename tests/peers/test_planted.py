@@ -34,7 +34,7 @@ print(json.dumps({name: play(found[name], EngineServer()).wrong for name in sys.
 
 
 def witnesses(plant: Plant) -> list[str]:
-    found = [NODE.fullmatch(line) for line in plant.seen_by]
+    found = [NODE.fullmatch(line) for line in plant.detected_by]
     return [match[1] for match in found if match]
 
 
@@ -52,7 +52,7 @@ def test_a_fault_is_seen_by_the_conversations_that_name_its_rule(
     plant: Plant, tmp_path: Path
 ) -> None:
     names = witnesses(plant)
-    assert names and len(names) == len(plant.seen_by)
+    assert names and len(names) == len(plant.detected_by)
     tree = plants.apply(plant, tmp_path, folders=("engine", "peers"))
     told = played(tree, [*names, CONTROL])
     assert told.pop(CONTROL) == []

@@ -28,7 +28,7 @@ file = "engine/tiny.py"
 text = "x + x"
 replacement = "x"
 rule = "twice"
-seen_by = ["test tests/engine/test_tiny.py::test_double"]
+detected_by = ["test tests/engine/test_tiny.py::test_double"]
 """
 
 
@@ -181,8 +181,8 @@ def test_the_command_ends_with_these_codes(capsys: pytest.CaptureFixture[str]) -
 # -- the catalogue ----------------------------------------------------------------------------
 
 
-def plant(name: str, text: str, replacement: str, *seen_by: str) -> Plant:
-    lines = seen_by or (f"test {TEST}::test_double",)
+def plant(name: str, text: str, replacement: str, *detected_by: str) -> Plant:
+    lines = detected_by or (f"test {TEST}::test_double",)
     return Plant(name, "engine/tiny.py", text, replacement, "a rule", lines)
 
 
