@@ -8,22 +8,57 @@ import argparse
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from .foreign import KINDS, MODES, Absent, start, version
 
+NOT_HERE = 3
+ENDS = f"""\
+exit codes:
+  0  the version was printed; with a COMMAND, what the command ends with
+  2  the command line cannot be used
+  {NOT_HERE}  the server is not installed, or cannot be kept to this machine
 
-def main() -> int:
-    """Start a server of a kind, and play against it or wait."""
-    parser = argparse.ArgumentParser(prog="python -m peers.servers", description=__doc__)
-    parser.add_argument("kind", choices=sorted(KINDS))
-    parser.add_argument("folder", type=Path, help="of residue play --make-identities")
-    parser.add_argument("--mode", choices=MODES, default="plain")
-    arguments, command = sys.argv[1:], list[str]()
+example:
+  python -m peers.servers openssl identities -- residue play {{}} --jobs 1
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line, without what comes after the dashes."""
+    made = argparse.ArgumentParser(
+        prog="python -m peers.servers",
+        usage="python -m peers.servers KIND DIR [--mode MODE] [-- COMMAND]",
+        description="Run a server that is not ours while COMMAND runs, with its HOST:PORT for {};\n"
+        "without a COMMAND, print its version.",
+        epilog=ENDS,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=79),
+    )
+    made.add_argument(
+        "kind", metavar="KIND", choices=sorted(KINDS), help=f"one of {', '.join(sorted(KINDS))}"
+    )
+    made.add_argument(
+        "folder", metavar="DIR", type=Path, help="what residue play --make-identities wrote"
+    )
+    made.add_argument(
+        "--mode",
+        metavar="MODE",
+        choices=MODES,
+        default="plain",
+        help=f"one of {', '.join(MODES)}: how it stands towards tickets and client certificates "
+        "(default plain)",
+    )
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run it; the exit code."""
+    arguments, command = list(sys.argv[1:] if argv is None else argv), list[str]()
     if "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
-    args = parser.parse_args(arguments)
+    args = parser().parse_args(arguments)
     # Leave by the way out, which ends the server too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
@@ -35,7 +70,7 @@ def main() -> int:
             return subprocess.run(words, check=False).returncode
     except Absent as reason:
         print(f"{args.kind}: {reason}", file=sys.stderr)
-        return 3
+        return NOT_HERE
 
 
 if __name__ == "__main__":
