@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bench import clock, peers, primitives, rerun, table
 from bench.handshake_servers import AT_ONCE, FULL, MUTUAL, RESUMED, Fixture, Turn, by_engine, by_ssl
+from ci import arguments
 
 
 @dataclass(frozen=True)
@@ -73,21 +74,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `residue bench handshake`."""
     parser.add_argument(
         "--rounds",
-        type=table.positive,
+        type=arguments.positive,
         default=40,
         metavar="N",
         help="rounds; every server runs once in each (default %(default)s)",
     )
     parser.add_argument(
         "--count",
-        type=table.positive,
+        type=arguments.positive,
         default=AT_ONCE,
         metavar="N",
         help="handshakes a server a round (default %(default)s)",
     )
     parser.add_argument("--kind", choices=KINDS, help="only these (default: all three)")
     rerun.add_suite(parser)
-    table.add_json(parser)
+    arguments.json(parser)
 
 
 def measure(rounds: int, count: int, kinds: Sequence[str]) -> table.Result:
@@ -127,12 +128,8 @@ def measure(rounds: int, count: int, kinds: Sequence[str]) -> table.Result:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The command: 0, 2 when the file cannot be written, 3 when a side failed."""
+    """The command: 0, or 3 when a side failed."""
     if not rerun.is_restricted():
-        fault = table.check_json(args.json)
-        if fault:
-            print(f"residue bench: {fault}", file=sys.stderr)
-            return 2
         return rerun.start("handshake", args)
     try:
         table.show(measure(args.rounds, args.count, [args.kind] if args.kind else KINDS), args.json)

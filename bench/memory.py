@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from bench import clock, peers, table
 from bench.targets import EngineProcess, ServerProcess, Target, descriptors
+from ci import arguments
 
 RECORD = 16384
 
@@ -29,20 +30,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `residue bench memory`."""
     parser.add_argument(
         "--count",
-        type=table.positive,
+        type=arguments.positive,
         default=10_000,
         metavar="N",
         help="connections (default %(default)s)",
     )
     parser.add_argument(
         "--areas",
-        type=table.positive,
+        type=arguments.positive,
         metavar="N",
         help="areas of the engine (default: one a connection)",
     )
     parser.add_argument(
         "--handshakes",
-        type=table.positive,
+        type=arguments.positive,
         default=32,
         metavar="N",
         help="handshakes in progress at once (default %(default)s)",
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="every client shows a certificate, and is verified",
     )
-    table.add_json(parser)
+    arguments.json(parser)
 
 
 class Crowd:
@@ -227,7 +228,7 @@ def _usage(args: argparse.Namespace) -> str | None:
         return "--resting is from 0 to the areas"
     if args.server and args.count > descriptors():
         return f"this process may open no more than {descriptors()} connections (ulimit -n)"
-    return table.check_json(args.json)
+    return None
 
 
 def run(args: argparse.Namespace) -> int:

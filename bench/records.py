@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from bench import clock, peers, rerun, table
+from ci import arguments
 from engine import Engine, Event
 
 Turn = Callable[[int], int]
@@ -185,20 +186,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `residue bench records`."""
     parser.add_argument(
         "--rounds",
-        type=table.positive,
+        type=arguments.positive,
         default=60,
         metavar="N",
         help="rounds; every server runs once in each (default %(default)s)",
     )
     parser.add_argument(
         "--count",
-        type=table.positive,
+        type=arguments.positive,
         default=1000,
         metavar="N",
         help="small trips a server a round; a tenth of it large ones (default %(default)s)",
     )
     rerun.add_suite(parser)
-    table.add_json(parser)
+    arguments.json(parser)
 
 
 def measure(rounds: int, count: int) -> table.Result:
@@ -237,12 +238,8 @@ def measure(rounds: int, count: int) -> table.Result:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The command: 0, 2 when the file cannot be written, 3 when a side failed."""
+    """The command: 0, or 3 when a side failed."""
     if not rerun.is_restricted():
-        fault = table.check_json(args.json)
-        if fault:
-            print(f"residue bench: {fault}", file=sys.stderr)
-            return 2
         return rerun.start("records", args)
     try:
         table.show(measure(args.rounds, args.count), args.json)

@@ -13,9 +13,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
 
 from bench import table
-from ci import endings
+from ci import endings, wording
+from ci.results import Json
 
 SUITES = ("any", "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,8 +39,9 @@ def add_suite(parser: argparse.ArgumentParser) -> None:
         "--suite",
         choices=SUITES,
         default=SUITES[0],
-        help="the one suite the client offers; `any` leaves each server its own choice "
-        "(default %(default)s)",
+        metavar="SUITE",
+        help="the one suite the client offers, or any, which leaves each server its own choice "
+        f"(default any): {', '.join(SUITES)}",
     )
 
 
@@ -61,23 +64,24 @@ def start(name: str, args: argparse.Namespace) -> int:
             path = Path(folder, "openssl.cnf")
             path.write_text(_CONFIGURATION.format(suite=args.suite), encoding="ascii")
             variables["OPENSSL_CONF"] = str(path)
-        kept = {key: value for key, value in vars(args).items() if _is_plain(value)}
+        kept = {**vars(args), "json": args.json.target}
         child = [sys.executable, "-m", "bench.rerun", name, json.dumps(kept)]
         sys.stdout.flush()
         # With every descriptor: the file for the results may be one (`--json >(...)`).
         return subprocess.call(child, env=variables, close_fds=False)
 
 
-def _is_plain(value: object) -> bool:
-    """Not a function that the command's own parser put among the arguments."""
-    return value is None or isinstance(value, str | int | float)
-
-
 def main() -> int:
     """The child's side of `start`."""
     name, kept = sys.argv[1:]
     module = importlib.import_module(f"bench.{name}")
-    return endings.guard(lambda: int(module.run(argparse.Namespace(**json.loads(kept)))))
+    return endings.guard(lambda: _again(module, argparse.Namespace(**json.loads(kept))))
+
+
+def _again(module: ModuleType, args: argparse.Namespace) -> int:
+    args.json = Json(args.json)
+    with args.json.alone(), wording.folded():
+        return int(module.run(args))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import secrets_process, table
+from ci import arguments
 from engine.drbg import Drbg
 from engine.layout import ENTROPY, ENTROPY_END
 from peers.liar import Client
@@ -42,12 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `residue bench secrets`."""
     parser.add_argument(
         "--count",
-        type=table.positive,
+        type=arguments.positive,
         default=5,
         metavar="N",
         help="connections of each kind (default %(default)s)",
     )
-    table.add_json(parser)
+    arguments.json(parser)
 
 
 class Engine:
@@ -262,10 +263,6 @@ def look(kind: str, count: int, identity: Identity) -> list[dict[str, table.Valu
 
 def run(args: argparse.Namespace) -> int:
     """Search after each kind; a copy in the engine's maps is a finding (1)."""
-    wrong = table.check_json(args.json)
-    if wrong:
-        print(f"residue bench secrets: {wrong}", file=sys.stderr)
-        return 2
     identity = make(("server.example",))
     rows: list[dict[str, table.Value]] = []
     for kind in KINDS:

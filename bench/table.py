@@ -1,7 +1,5 @@
 """A result, as a table for a person and as JSON for a program, with the command that made it."""
 
-import argparse
-import json
 import os
 import platform
 import ssl
@@ -14,8 +12,7 @@ from pathlib import Path
 import cryptography
 from cryptography.hazmat.backends.openssl import backend
 
-from ci import results
-from ci.exits import UsageError
+from ci.results import Json
 
 Value = str | int | float | None
 
@@ -102,42 +99,7 @@ def command() -> str:
     return " ".join([name, *sys.argv[1:]])
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """The option that every bench has."""
-    parser.add_argument(
-        "--json",
-        nargs="?",
-        const="-",
-        metavar="FILE",
-        help="write the result as JSON to FILE as well; without FILE, to standard output instead",
-    )
-
-
-def check_json(target: str | None) -> str | None:
-    """A sentence when the file cannot be written, before any time is spent."""
-    if target in (None, "-"):
-        return None
-    try:
-        results.check(target)
-    except UsageError as error:
-        return str(error)
-    return None
-
-
-def show(result: Result, target: str | None) -> None:
+def show(result: Result, target: Json) -> None:
     """Print the table; write the JSON. Untrusted when that fails."""
-    if target == "-":
-        json.dump(result.document(), sys.stdout, indent=1)
-        print()
-        return
     print(result.text())
-    if target is not None:
-        results.write(target, json.dumps(result.document(), indent=1) + "\n")
-
-
-def positive(text: str) -> int:
-    """A count on the command line: a whole number from 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
+    target.write(result.document())

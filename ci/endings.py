@@ -20,12 +20,15 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from ci import extras
+from ci import extras, wording
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.process import ROOT
 
 TRACEBACK = "RESIDUE_TRACEBACK"
-"""Set to anything but nothing, it shows the traceback above the line."""
+"""Set to anything but nothing, it shows the traceback above the line, as -v does."""
+VERBOSE = frozenset({"-v", "--verbose"})
+TOLD = (UsageError, Untrusted, Interrupted, KeyboardInterrupt)
+"""What says itself what is wrong: a traceback of it says nothing more."""
 
 # What is wrong with a path, and not with the machine: the operator's, where he named that path.
 PATHS = {
@@ -55,6 +58,7 @@ def guard(work: Callable[[], int], words: Sequence[str] = ()) -> int:
 
     `words` are the command line's.
     """
+    verbose = bool(os.environ.get(TRACEBACK)) or not VERBOSE.isdisjoint(words)
     before = {n: signal.signal(n, _interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
     code: int | SystemExit
     line, broken = "", None
@@ -71,7 +75,7 @@ def guard(work: Callable[[], int], words: Sequence[str] = ()) -> int:
         spilled = spill()
         if spilled is not None and (not line or isinstance(broken, OSError)):
             code, line = spilled
-        tell(line, broken)
+        tell(line, broken if verbose and not isinstance(broken, TOLD) else None)
     except (Interrupted, KeyboardInterrupt):
         code = Exit.INTERRUPTED
         tell("interrupted")
@@ -191,16 +195,20 @@ def spill() -> tuple[Exit, str] | None:
 
 
 def tell(line: str, error: BaseException | None = None) -> None:
-    """Print one line on standard error, and above it the traceback, where it is asked for.
+    """Print one line on standard error, and above it the traceback of an error.
 
-    What cannot be printed is let go: the code says the same.
+    It is one line wherever a program may read it; a terminal gets it folded. What cannot be printed
+    is let go: the code says the same.
     """
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     try:
-        if error is not None and os.environ.get(TRACEBACK):
+        if error is not None:
             traceback.print_exception(error)
         if line:
-            print(f"residue: {shown}", file=sys.stderr)
+            told = f"residue: {shown}"
+            if sys.stderr.isatty():
+                told = wording.fold(told, wording.width_of(sys.stderr))
+            print(told, file=sys.stderr)
         sys.stderr.flush()
     except OSError:
         _lead_nowhere(sys.stderr)

@@ -206,3 +206,13 @@ def git(*arguments: str, root: Path = ROOT) -> str:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["failed"]
         raise Untrusted(f"git {arguments[0]}: {said[0]}")
     return done.stdout.decode(errors="surrogateescape")
+
+
+def commit() -> str:
+    """What is checked out, with a mark when the tracked files differ from it."""
+    argv = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"

@@ -5,10 +5,13 @@ a device, a descriptor of this process) is written to: a rename would put a file
 leave whoever reads it without a word.
 """
 
+import contextlib
+import json
 import os
 import re
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from ci.exits import Untrusted, UsageError
@@ -16,6 +19,46 @@ from ci.exits import Untrusted, UsageError
 # What these are called leads to the file that is open there; opened again it would be cut short,
 # and written from its beginning over what was printed meanwhile.
 DESCRIPTOR = re.compile(r"/dev/std(?:in|(out)|(err))|(?:/dev|/proc/self)/fd/(\d{1,4})")
+
+STANDARD_OUTPUT = "-"
+
+
+class Json:
+    """Where `--json` puts a result: in a file, on standard output for `-`, nowhere without it.
+
+    It is made from the command line, before anything is run; UsageError for a file that cannot be
+    written.
+    """
+
+    def __init__(self, target: str | None = None) -> None:
+        self.target = target
+        self.stream = sys.stdout
+        if target is not None and target != STANDARD_OUTPUT:
+            check(target)
+
+    def write(self, data: object) -> None:
+        """Write the result; Untrusted when that fails."""
+        body = json.dumps(data, indent=1) + "\n"
+        if self.target == STANDARD_OUTPUT:
+            self.stream.write(body)
+        elif self.target is not None:
+            write(self.target, body)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """With `-`, what is printed for a person meanwhile is dropped: a program reads it all."""
+        if self.target != STANDARD_OUTPUT:
+            yield
+            return
+        with (
+            open(os.devnull, "w", encoding="utf-8") as nowhere,
+            contextlib.redirect_stdout(nowhere),
+        ):
+            yield
+
+
+NONE = Json()
+"""No `--json`: what is written there is dropped."""
 
 
 def check(asked: str) -> None:

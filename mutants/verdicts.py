@@ -116,9 +116,9 @@ class Report:
         names = {result.mutant.name for result in self.results}
         return len(names) == len(self.results) == self.due
 
-    def text(self) -> str:
-        """The report as JSON."""
-        data = {
+    def as_data(self) -> dict[str, object]:
+        """The report as JSON has it."""
+        return {
             "made": self.made,
             "due": self.due,
             "seconds": round(self.seconds, 1),
@@ -129,7 +129,10 @@ class Report:
                 for r in self.results
             ],
         }
-        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+    def text(self) -> str:
+        """The report as JSON."""
+        return json.dumps(self.as_data(), indent=1, ensure_ascii=False) + "\n"
 
     def write(self, path: Path) -> None:
         """The report as a file, written aside first."""

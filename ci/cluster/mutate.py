@@ -18,6 +18,7 @@ from ci.cluster.versions import MUTATION
 from ci.exits import Untrusted
 from ci.mutation.evaluation import Judged
 from ci.process import ROOT, TICK, Stop
+from ci.wording import many
 from mutants import verdicts
 from mutants.verdicts import Mutant, Report, Result, Unmutable, Verdict
 
@@ -148,7 +149,7 @@ def _loop(
             return
         if cluster.deserted:
             raise Untrusted(f"the scheduler at {cluster.address} has no worker any more")
-        show(f"{len(files)} files", *_so_far(cluster, files, out, due))
+        show(many(len(files), "file"), *_so_far(cluster, files, out, due))
         time.sleep(TICK)
 
 

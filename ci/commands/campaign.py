@@ -2,12 +2,11 @@
 
 import argparse
 import functools
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from ci import extras, output
+from ci import arguments, extras, output, wording
 from ci.exits import UsageError
 from ci.fuzzing import summary
 from ci.fuzzing.campaign import Options, as_data, conduct
@@ -19,7 +18,7 @@ from harnesses import HARNESSES
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `residue campaign`."""
-    add_common(parser)
+    add_common(parser, "campaign")
     parser.add_argument(
         "--harness",
         action="append",
@@ -46,44 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
+def add_common(parser: argparse.ArgumentParser, kind: str) -> None:
     """The arguments that `fuzz` and `campaign` share."""
-    parser.add_argument(
-        "--seconds",
-        type=positive,
-        default=60,
-        metavar="N",
-        help="wall time of the whole fuzzing phase (default 60)",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=positive,
-        default=2,
-        metavar="N",
-        help="processes at once, which the harnesses share (default 2)",
-    )
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        help="a new or empty folder for what comes of it (default: a new one under build/)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="fuzz on the workers of the Dask cluster at tcp://HOST:PORT (tls:// as well)",
-    )
-
-
-def positive(text: str) -> int:
-    """A whole number from 1."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if not 1 <= number <= 10**6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,000,000")
-    return number
+    arguments.seconds(parser, "wall time of the whole fuzzing phase", 60)
+    arguments.jobs(parser, "processes at once, which the harnesses share")
+    arguments.out(parser, kind)
+    arguments.json(parser, "the summary")
+    arguments.quiet(parser)
+    arguments.scheduler(parser, "fuzz")
 
 
 def weight(text: str) -> tuple[str, float]:
@@ -102,7 +71,7 @@ def known(names: list[str]) -> list[str]:
     """The names, each once, if all are harnesses."""
     for name in names:
         if name not in HARNESSES:
-            raise UsageError(f"there is no harness {name!r}; there are {', '.join(HARNESSES)}")
+            raise UsageError(wording.unknown("harness", name, HARNESSES))
     return list(dict.fromkeys(names))
 
 
@@ -119,17 +88,14 @@ def execute(args: argparse.Namespace, options: Options) -> int:
         options.supervise = functools.partial(cluster.supervise, args.scheduler)
     with Stop() as stop:
         out = output.make(args.out, options.kind)
-        progress = FuzzingProgress()
+        progress = FuzzingProgress(quiet=args.quiet)
         names = ", ".join(options.harnesses)
         progress.say(f"{options.kind} of {names} into {output.shown(out.root)}")
         data = as_data(conduct(options, out, progress, stop))
         story = summary.write(out.root, data)
         _report(out.root, data, progress)
-        if args.json:
-            json.dump(data, sys.stdout, indent=1)
-            print()
-        else:
-            print(f"\n{story}\n{output.shown(out.root)}/summary.json")
+        print(f"\n{story}\n{output.shown(out.root)}/summary.json")
+        args.json.write(data)
     return int(data["exit"])
 
 
@@ -141,7 +107,8 @@ def _report(folder: Path, data: dict[str, Any], progress: FuzzingProgress) -> No
     try:
         report.write(folder, data)
     except Exception as error:
-        progress.say(f"the report could not be written: {type(error).__name__}: {error}")
+        why = f"{type(error).__name__}: {error}"
+        print(f"the report could not be written: {why}", file=sys.stderr)
     else:
         progress.say(f"report: {output.shown(folder / 'report.html')}")
 
@@ -168,6 +135,7 @@ def run(args: argparse.Namespace) -> int:
     options.value_profile = args.value_profile
     for name in [*options.weights, *filter(None, [options.value_profile])]:
         if name not in options.harnesses:
+            known([name])
             raise UsageError(f"{name!r} is none of the harnesses that are run")
     if options.seeds is not None and not options.seeds.is_dir():
         raise UsageError(f"{options.seeds} is not a folder")

@@ -3,7 +3,6 @@
 import argparse
 import importlib.metadata
 import importlib.util
-import json
 import os
 import platform
 import resource
@@ -13,7 +12,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ci import extras
+from ci import arguments, extras
 from ci.exits import Exit
 from ci.process import ROOT
 
@@ -38,7 +37,7 @@ class Fact:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `residue doctor`."""
-    parser.add_argument("--json", action="store_true", help="print a list of objects")
+    arguments.json(parser, "the facts, a list,")
 
 
 def examine() -> list[Fact]:
@@ -95,7 +94,7 @@ def _commands() -> list[Fact]:
             ).stdout.splitlines()
         except (OSError, subprocess.TimeoutExpired):
             said = []
-        facts.append(Fact(tool.name, said[0][:60] if said else "says no version"))
+        facts.append(Fact(tool.name, said[0][:45] if said else "says no version"))
     return facts
 
 
@@ -151,14 +150,11 @@ def _checkout() -> list[Fact]:
 def run(args: argparse.Namespace) -> int:
     """Run `residue doctor`."""
     facts = examine()
-    if args.json:
-        json.dump([asdict(fact) for fact in facts], sys.stdout, indent=1)
-        print()
-    else:
-        width = max(len(fact.what) for fact in facts)
-        for fact in facts:
-            off = "" if fact.ok else f"   switches off: {fact.off}"
-            print(f"{'ok     ' if fact.ok else 'MISSING'}  {fact.what:<{width}}  {fact.value}{off}")
+    width = max(len(fact.what) for fact in facts)
+    for fact in facts:
+        off = "" if fact.ok else f"   switches off: {fact.off}"
+        print(f"{'ok     ' if fact.ok else 'MISSING'}  {fact.what:<{width}}  {fact.value}{off}")
+    args.json.write([asdict(fact) for fact in facts])
     unwell = [fact.what for fact in facts if fact.vital and not fact.ok]
     if unwell:
         print(f"residue: the engine cannot run here: {', '.join(unwell)}", file=sys.stderr)

@@ -5,6 +5,7 @@
 
 import argparse
 
+from ci import arguments
 from ci.commands import campaign
 from ci.exits import UsageError
 
@@ -16,21 +17,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "harness", metavar="HARNESS", help="which harness, or recordings: recorded conversations"
     )
-    campaign.add_common(parser)
+    campaign.add_common(parser, "fuzz")
     # Recordings are counted, and a time alone is another wish than a time by default.
     parser.set_defaults(seconds=None)
     parser.add_argument(
         "--count",
-        type=campaign.positive,
+        type=arguments.positive,
         metavar="N",
         help="recordings: so many inputs (default 20,000, or as many as --seconds holds)",
     )
-    parser.add_argument(
-        "--seed",
-        type=campaign.positive,
-        metavar="N",
-        help="recordings: the same inputs again (default: another each time, which is printed)",
-    )
+    arguments.seed(parser, "recordings: the same inputs")
 
 
 def run(args: argparse.Namespace) -> int:

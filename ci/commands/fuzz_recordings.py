@@ -13,7 +13,6 @@ import random
 import secrets
 import shutil
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -29,9 +28,10 @@ from ci.exits import Exit, Untrusted
 from ci.fuzzing import findings
 from ci.inputs import workers
 from ci.inputs.workers import TooLong
-from ci.process import Stop
+from ci.process import Stop, commit
 from ci.progress import Progress, clock
 from ci.report import hosted
+from ci.wording import many
 from harnesses import recordings as recorded
 from harnesses.run import save
 from peers.recorder import program
@@ -174,8 +174,8 @@ class Run:
         if self.seconds is not None:
             left = min(left, max(0.0, self.seconds - self.took))
         finds = len(list(self.folder.glob("*.json")))
-        text = f"{left:4.0f} s left | recordings {rate:,.0f}/s {done:,} runs {finds} finds"
-        progress.show(text)
+        text = f"{left:4.0f} s left, {many(done, 'run')}, {many(finds, 'find')}"
+        progress.show(f"{text} | recordings {rate:,.0f}/s")
 
     def untrusted(self) -> str:
         """Why its verdict would mean nothing; an empty word when it means something."""
@@ -184,13 +184,14 @@ class Run:
         if not self.tally.runs:
             return "nothing was executed"
         if self.tally.runs >= ENOUGH and len(self.tally.ends) < WAYS:
-            return f"{self.tally.runs} inputs ended in {len(self.tally.ends)} ways only"
+            ways = many(len(self.tally.ends), "way")
+            return f"{many(self.tally.runs, 'input')} ended in {ways} only"
         return ""
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run it and sum up; the exit code is the verdict."""
-    progress = Progress()
+    progress = Progress(quiet=args.quiet)
     with Stop() as stop:
         out = output.make(args.out, "fuzz")
         seed = secrets.randbelow(10**6) + 1 if args.seed is None else args.seed
@@ -200,13 +201,14 @@ def execute(args: argparse.Namespace) -> int:
         progress.say(f"fuzz of recordings into {output.shown(out.root)}, seed {seed}")
         check()
         run.go(stop, progress)
-        progress.say(f"{run.tally.runs:,} runs in {clock(run.took)}")
+        progress.say(f"{many(run.tally.runs, 'run')} in {clock(run.took)}")
     found = findings.collect(run.folder, NAME, [])
     why = run.untrusted()
     verdict = Exit.UNTRUSTED if why else Exit.CLEAN
     verdict = Exit.INTERRUPTED if stop else Exit.FOUND if found else verdict
     data: dict[str, Any] = {
         "kind": "fuzz recordings",
+        "commit": commit(),
         "exit": int(verdict),
         "seed": seed,
         "executions": run.tally.runs,
@@ -226,18 +228,15 @@ def execute(args: argparse.Namespace) -> int:
     hosted.told("Recordings", text)
     for scratch in (out.shards, out.scratch):
         shutil.rmtree(scratch, ignore_errors=True)
-    if args.json:
-        json.dump(data, sys.stdout, indent=1)
-        print()
-    else:
-        print(f"\n{text}\n{output.shown(out.root)}/summary.json")
+    print(f"\n{text}\n{output.shown(out.root)}/summary.json")
+    args.json.write(data)
     return int(verdict)
 
 
 def story(data: dict[str, Any]) -> str:
     """The summary as a person reads it."""
     told = [
-        f"{data['executions']:,} mutated lines of {data['lines']:,} honest ones, "
+        f"{many(data['executions'], 'mutated line')} of {data['lines']:,} honest ones, "
         f"{data['rate']:,.0f} a second, seed {data['seed']}",
         "",
         *(f"  {count:7,}  {end}" for end, count in data["ends"].items()),

@@ -10,8 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-from ci import extras, output
-from ci.commands.campaign import positive
+from ci import arguments, extras, output
 from ci.exits import Exit, Interrupted, UsageError
 from ci.gate import deleted_tests, diff, judges, parts, report
 from ci.gate.stages import Gate
@@ -27,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since", required=True, metavar="REF", help="what the change started from: main"
     )
-    parser.add_argument("--jobs", type=positive, default=2, metavar="N", help="default 2")
-    parser.add_argument(
-        "--out", metavar="DIR", help="a new folder for the reports (default: under build/gate)"
-    )
+    arguments.jobs(parser)
+    arguments.out(parser, "gate")
+    arguments.json(parser, "gate.json, what was found,")
+    arguments.quiet(parser)
     parser.add_argument(
         "--tree",
         metavar="DIR",
@@ -59,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     with Stop() as stop:
         out = output.make(args.out, "gate")
         gate = Gate(change, Settings({}, (), {}), out.scratch, args.jobs, stop, told, root)
+        gate.quiet = args.quiet
         differs = judges.code_differs(change)
         if root == ROOT:
             own(gate)
@@ -71,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
         print(report.text(told))
         _hosted(told)
         print(f"\n{output.shown(out.root)}/gate.md, gate.json, gate.sarif")
+        args.json.write(told.as_data())
         if stop:
             raise Interrupted
     if told.findings:

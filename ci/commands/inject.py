@@ -24,16 +24,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ci import output
-from ci.commands.campaign import positive
+from ci import arguments, output, wording
 from ci.exits import Exit, UsageError
 from ci.fuzzing import findings
 from ci.fuzzing.findings import Finding
 from ci.inputs import workers
 from ci.inputs.workers import TooLong
-from ci.process import Job, Stop, run_all
+from ci.process import Job, Stop, commit, run_all
 from ci.progress import Progress, clock
 from ci.report import hosted
+from ci.results import Json
+from ci.wording import many
 from harnesses import injection
 from harnesses.injector.places import KINDS
 from harnesses.injector.scenarios import SCENARIOS
@@ -60,28 +61,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kind",
         action="append",
         choices=list(KINDS),
-        help="which exception, and where (may be given again; default: each)",
+        metavar="KIND",
+        help=f"which exception, and where: {', '.join(KINDS)} (may be given again; default: each)",
     )
     parser.add_argument(
-        "--at", type=positive, metavar="N", help="one scenario and kind: the N-th place alone"
-    )
-    parser.add_argument(
-        "--sample", type=positive, metavar="N", help="so many injections, spread over all"
-    )
-    parser.add_argument(
-        "--seconds", type=positive, metavar="N", help="no more once so many seconds have passed"
-    )
-    parser.add_argument(
-        "--seed",
-        type=positive,
+        "--at",
+        type=arguments.positive,
         metavar="N",
-        help="the same order and sample again (default: another each time, which is printed)",
+        help="one scenario and kind: the N-th place alone",
     )
     parser.add_argument(
-        "--jobs", type=positive, default=2, metavar="N", help="processes at once (default 2)"
+        "--sample", type=arguments.positive, metavar="N", help="so many injections, spread over all"
     )
-    parser.add_argument("--out", metavar="DIR", help="a new folder for what is found")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    arguments.seconds(parser, "no more once so many seconds have passed")
+    arguments.seed(parser, "the same order and sample")
+    arguments.jobs(parser)
+    arguments.out(parser, "inject")
+    arguments.json(parser, "the summary")
+    arguments.quiet(parser)
 
 
 @dataclass(frozen=True)
@@ -250,8 +247,8 @@ class Run:
         if self.seconds is not None:
             left = min(left, max(0.0, self.seconds - self.took))
         finds = len(list(self.folder.glob("*.json")))
-        text = f"{left:4.0f} s left | {rate:,.0f}/s {count:,} injections"
-        progress.show(f"{text}, {100 * self.done // every}% | {finds} finds")
+        text = f"{left:4.0f} s left | {rate:,.0f}/s {many(count, 'injection')}"
+        progress.show(f"{text}, {100 * self.done // every}% | {many(finds, 'find')}")
 
 
 # -- planted faults -------------------------------------------------------------------------
@@ -298,7 +295,8 @@ def chosen(patterns: list[str]) -> list[str]:
     for pattern in patterns:
         found = [name for name in SCENARIOS if fnmatchcase(name, pattern)]
         if not found:
-            raise UsageError(f"there is no scenario {pattern!r}; residue inject --list lists them")
+            near = wording.meant(pattern, SCENARIOS) or "; residue inject --list lists them"
+            raise UsageError(f"there is no scenario {pattern!r}{near}")
         names += found
     return list(dict.fromkeys(names)) or list(SCENARIOS)
 
@@ -311,8 +309,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--at is for one scenario and one --kind")
     if args.list:
         print("\n".join(names))
+        args.json.write(names)
         return Exit.CLEAN
-    progress = Progress()
+    progress = Progress(quiet=args.quiet)
     with Stop() as stop:
         out = output.make(args.out, "inject")
         seed = secrets.randbelow(10**6) + 1 if args.seed is None else args.seed
@@ -327,7 +326,7 @@ def run(args: argparse.Namespace) -> int:
             args.seconds,
         )
         where = output.shown(out.root)
-        progress.say(f"injection into {len(names)} scenarios, {where}, seed {seed}")
+        progress.say(f"injection into {many(len(names), 'scenario')}, {where}, seed {seed}")
         found: dict[str, bool] | None = None
         if not args.scenarios:
             found = run_canaries(canaries(), out.scratch, args.jobs, stop)
@@ -337,7 +336,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sum_up(
-    asked: Run, found: dict[str, bool] | None, out: output.Output, stopped: bool, as_json: bool
+    asked: Run, found: dict[str, bool] | None, out: output.Output, stopped: bool, result: Json
 ) -> int:
     tally = asked.tally
     broken = findings.collect(asked.folder, NAME, [])
@@ -346,6 +345,7 @@ def _sum_up(
     verdict = Exit.INTERRUPTED if stopped else Exit.FOUND if broken else verdict
     data: dict[str, Any] = {
         "kind": "inject",
+        "commit": commit(),
         "exit": int(verdict),
         "seed": asked.seed,
         "injections": tally.injections,
@@ -369,11 +369,8 @@ def _sum_up(
     hosted.told("Injection", text)
     for scratch in (out.shards, out.scratch):
         shutil.rmtree(scratch, ignore_errors=True)
-    if as_json:
-        json.dump(data, sys.stdout, indent=1)
-        print()
-    else:
-        print(f"\n{text}\n{output.shown(out.root)}/summary.json")
+    print(f"\n{text}\n{output.shown(out.root)}/summary.json")
+    result.write(data)
     return int(verdict)
 
 
@@ -394,8 +391,9 @@ def untrusted(asked: Run, found: dict[str, bool] | None) -> list[str]:
 def story(data: dict[str, Any], broken: list[Finding]) -> str:
     """The summary as a person reads it."""
     told = [
-        f"{data['injections']:,} injections into {data['scenarios']} of {data['of_scenarios']} "
-        f"scenarios in {clock(data['seconds'])}, {data['rate']:,.0f} a second, seed {data['seed']}"
+        f"{many(data['injections'], 'injection')} into {data['scenarios']} of "
+        f"{many(data['of_scenarios'], 'scenario')} in {clock(data['seconds'])}, "
+        f"{data['rate']:,.0f} a second, seed {data['seed']}"
         + ("" if data["whole"] else "; not all there are"),
         "  " + ", ".join(f"{kind} {count:,}" for kind, count in data["kinds"].items()),
     ]

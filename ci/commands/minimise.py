@@ -7,17 +7,19 @@ the bucket's input that is made smaller, in the store.
 import argparse
 import shlex
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
-from ci import results
+from ci import arguments, results
 from ci.commands import triage
-from ci.commands.campaign import positive
 from ci.exits import Exit, Untrusted, UsageError
 from ci.inputs import reference_tree
 from ci.inputs.execution import load, read_input
 from ci.inputs.shrink import shrink
 from ci.output import real, shown
 from ci.progress import Line
+from ci.results import Json
+from ci.wording import many
 from triage.bucket import Bucket
 from triage.minimise import Minimiser, NotReproduced
 from triage.prober import ProbeError, Prober
@@ -29,27 +31,18 @@ SECONDS = 60
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `residue minimise`."""
-    parser.add_argument("file", metavar="FILE|BUCKET", help="the input, or a bucket of the store")
-    parser.add_argument("--harness", metavar="H", help="whose input it is; a bucket knows it")
-    parser.add_argument(
-        "--seconds",
-        type=positive,
-        default=SECONDS,
-        metavar="N",
-        help=f"for how long to try (default {SECONDS})",
-    )
+    arguments.bucket(parser)
+    arguments.seconds(parser, "for how long to try", SECONDS)
     parser.add_argument(
         "--out", metavar="FILE", help="where the smaller input goes (default: FILE.smaller)"
     )
-    parser.add_argument(
-        "--against",
-        metavar="TREE",
-        help="a checkout or a git revision that is right, to make a wrong outcome smaller: "
-        "here an input must end as FILE does, and there as FILE does there",
+    arguments.against(
+        parser,
+        "to make a wrong outcome smaller: here an input must end as FILE does, and there as FILE "
+        "does there",
     )
-    parser.add_argument(
-        "--dir", metavar="DIR", help="the store (default build/triage, then build/nightly/buckets)"
-    )
+    arguments.json(parser, "how small it is now")
+    arguments.quiet(parser)
 
 
 def find_bucket(named: str, folder: str | None) -> tuple[Store, Bucket] | None:
@@ -68,7 +61,7 @@ def find_bucket(named: str, folder: str | None) -> tuple[Store, Bucket] | None:
         if named and name.startswith(named)
     }
     if len(found) > 1:
-        raise UsageError(f"{named} begins the ids of {len(found)} buckets")
+        raise UsageError(f"{named} begins the ids of {many(len(found), 'bucket')}")
     if not found:
         where = " or ".join(shown(store.folder.absolute()) for store in stores)
         raise UsageError(f"{named} is neither a file nor a bucket of {where}")
@@ -78,7 +71,7 @@ def find_bucket(named: str, folder: str | None) -> tuple[Store, Bucket] | None:
 def run(args: argparse.Namespace) -> int:
     """Run `residue minimise`."""
     found = find_bucket(args.file, args.dir)
-    line = Line("minimise")
+    line = Line("minimise", quiet=args.quiet)
     try:
         return _bucket(args, *found, line) if found else _file(args, line)
     except NotReproduced as error:
@@ -103,7 +96,8 @@ def _bucket(args: argparse.Namespace, store: Store, made: Bucket, line: Line) ->
         before = store.buckets[made.id].size
         work = shrink(store, made, prober, args.seconds, line, beside)
     line.end()
-    _say(work, before, f"{harness} {made.signature.name}", store.input(made.id), harness)
+    shows = f"{harness} {made.signature.name}"
+    _say(args.json, Smaller(harness, shows, store.input(made.id), before, work))
     return Exit.CLEAN
 
 
@@ -129,9 +123,12 @@ def _file(args: argparse.Namespace, line: Line) -> int:
             line.end()
             if work.checked not in (b"", data):
                 results.write(str(out), work.checked)
-                _say(work, len(data), f"{args.harness} {wanted.name}", out, args.harness)
+                shows = f"{args.harness} {wanted.name}"
+                _say(args.json, Smaller(args.harness, shows, out, len(data), work))
     if work.checked == data:
-        print(f"{args.file}: {len(data)} bytes, and nothing could be left out; {work.runs} runs")
+        told = f"{many(len(data), 'byte')}, and nothing could be left out"
+        print(f"{args.file}: {told}; {many(work.runs, 'run')}")
+        args.json.write(Smaller(args.harness, wanted.name, file, len(data), work).as_data())
     return Exit.CLEAN
 
 
@@ -161,7 +158,39 @@ def _unjudged(name: str) -> str:
     )
 
 
-def _say(work: Minimiser, before: int, what: str, out: Path, harness: str) -> None:
+@dataclass(frozen=True)
+class Smaller:
+    """What came of it: where the input is that shows the same, and how many bytes it had."""
+
+    harness: str
+    shows: str
+    file: Path
+    before: int
+    work: Minimiser
+
+    @property
+    def replay(self) -> str:
+        """The command that shows it."""
+        return f"residue replay {self.harness} {shlex.quote(shown(self.file.absolute()))}"
+
+    def as_data(self) -> dict[str, object]:
+        """As `--json` has it."""
+        return {
+            "harness": self.harness,
+            "shows": self.shows,
+            "file": str(self.file),
+            "before": self.before,
+            "bytes": len(self.work.checked),
+            "runs": self.work.runs,
+            "finished": self.work.finished,
+            "replay": self.replay,
+        }
+
+
+def _say(result: Json, made: Smaller) -> None:
+    work = made.work
     state = "nothing more can be left out" if work.finished else "there was no time for more"
-    print(f"{what}: {before} bytes are {len(work.checked)} now; {work.runs} runs, {state}")
-    print(f"residue replay {harness} {shlex.quote(shown(out.absolute()))}")
+    runs = many(work.runs, "run")
+    print(f"{made.shows}: {many(made.before, 'byte')}, {len(work.checked)} now; {runs}, {state}")
+    print(made.replay)
+    result.write(made.as_data())

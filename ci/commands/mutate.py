@@ -1,22 +1,21 @@
 """`residue mutate`: the mutants of some files, and which of them no test notices."""
 
 import argparse
-import json
 import re
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ci import output, results
-from ci.commands.campaign import positive
+from ci import arguments, output
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
+from ci.gate import code
 from ci.mutation import catalogue, evaluation
 from ci.mutation.evaluation import Asked, Judged, Settings
 from ci.mutation.progress import MutationProgress
 from ci.process import ROOT, Stop
-from ci.progress import clock
+from ci.progress import Progress, clock
 from ci.report import hosted
+from ci.wording import many, meant
 from harnesses import HARNESSES
 from mutants import ledger, plants, verdicts
 from mutants.ledger import Settled
@@ -36,10 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shard", type=shard, default=(1, 1), metavar="K/N", help="the K-th of N parts of the work"
     )
-    parser.add_argument("--jobs", type=positive, default=2, metavar="N", help="default 2")
-    parser.add_argument("--json", metavar="FILE", help="write the results there")
+    arguments.jobs(parser)
+    arguments.json(parser, "the results")
+    arguments.quiet(parser)
     parser.add_argument(
-        "--by",
+        "--kill-with",
         choices=["tests", "corpus"],
         default="tests",
         help="what may kill: the tests (default), or the committed inputs and nothing else",
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--hunt",
-        type=positive,
+        type=arguments.positive,
         metavar="SECONDS",
         help="then give each survivor to the fuzzer, for as long",
     )
@@ -60,11 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="PATHs are results of the shards: merge and judge them, and run nothing",
     )
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="judge on the workers of the Dask cluster at tcp://HOST:PORT (tls:// as well)",
-    )
+    arguments.scheduler(parser, "judge")
 
 
 def shard(text: str) -> tuple[int, int]:
@@ -82,6 +78,9 @@ def engine_files(paths: Sequence[str], root: Path = ROOT) -> list[str]:
         given = Path(path) if Path(path).is_absolute() else Path.cwd() / path
         if not given.exists():
             given = root / path
+        if not given.exists():
+            known = [file.relative_to(root).as_posix() for file in root.glob("engine/**/*.py")]
+            raise UsageError(f"there is no file {path}{meant(path, known)}")
         files = sorted(given.rglob("*.py")) if given.is_dir() else [given]
         for file in files:
             try:
@@ -94,13 +93,25 @@ def engine_files(paths: Sequence[str], root: Path = ROOT) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def known_functions(names: Sequence[str], files: Sequence[str]) -> frozenset[str] | None:
+    """The functions of the files that are asked for; UsageError for one that none of them has."""
+    there = {
+        name
+        for file in files
+        for name in code.functions(file, (ROOT / file).read_text(encoding="utf-8"))
+    }
+    for name in names:
+        if name not in there:
+            near = meant(name, there) or "; is the name as Class.method?"
+            raise UsageError(f"there is no function {name} in {', '.join(files)}{near}")
+    return frozenset(names) or None
+
+
 def run(args: argparse.Namespace) -> int:
     """Run `residue mutate`."""
     if not args.merge:
         evaluation.check_installed()
     settings = evaluation.read_settings()
-    if args.json:
-        results.check(args.json)
     try:
         entries = ledger.load()
     except ledger.LedgerError as error:
@@ -112,13 +123,13 @@ def run(args: argparse.Namespace) -> int:
     if args.catalogue:
         return _catalogue(args)
     files = engine_files(args.paths or DEFAULT)
+    only = known_functions(args.function or (), files)
     out = output.make(None, "mutate")
     answers: list[Judged] = []
-    progress = MutationProgress()
+    progress = MutationProgress(args.quiet)
     begun = time.monotonic()
     with Stop() as stop:
-        only = frozenset(args.function) if args.function else None
-        corpus = HARNESSES if args.by == "corpus" else None
+        corpus = HARNESSES if args.kill_with == "corpus" else None
         if args.scheduler:
             # Here and not above: Dask is an extra, and takes a second to import.
             from ci.cluster import mutate as cluster
@@ -135,11 +146,10 @@ def run(args: argparse.Namespace) -> int:
         report = verdicts.merge_parts([answer.report for answer in answers])
         report.seconds = time.monotonic() - begun
         report.write(out.root / "results.json")
-        if args.json:
-            results.write(args.json, report.text())
+        args.json.write(report.as_data())
         mutants = [mutant for answer in answers for mutant in answer.mutants]
         settled = ledger.settle(entries, mutants, report.results)
-        if args.by == "corpus":
+        if args.kill_with == "corpus":
             _print_corpus(report, answers, bool(stop))
             code = int(Exit.CLEAN)
         else:
@@ -150,7 +160,7 @@ def run(args: argparse.Namespace) -> int:
     if stop:
         raise Interrupted
     if not report.due:
-        raise Untrusted("there is no mutant to run: is the function's name as Class.method?")
+        raise Untrusted("there is no mutant to run: nothing of this can be mutated")
     _trust(report)
     return code
 
@@ -169,17 +179,17 @@ def _catalogue(args: argparse.Namespace) -> int:
     out = output.make(None, "mutate")
     begun = time.monotonic()
     with Stop() as stop:
-        decided = catalogue.judge(entries, out.scratch, args.jobs, stop, show=_show_entries)
+        show = _show(args.quiet)
+        decided = catalogue.judge(entries, out.scratch, args.jobs, stop, show=show)
     for row in decided:
         if row.verdict is not Verdict.KILLED:
             print(f"{row.verdict}: {row.plant.name} ({row.plant.file}): {row.why}")
             print(f"  rule: {row.plant.rule}")
     counts = {v: sum(row.verdict is v for row in decided) for v in Verdict}
-    print(f"{len(decided)} entries in {clock(time.monotonic() - begun)}: ", end="")
+    took = clock(time.monotonic() - begun)
+    print(f"{many(len(decided), 'entry', 'entries')} in {took}: ", end="")
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-    if args.json:
-        rows = [{"name": r.plant.name, "verdict": r.verdict, "why": r.why} for r in decided]
-        results.write(args.json, json.dumps(rows, indent=1) + "\n")
+    args.json.write([{"name": r.plant.name, "verdict": r.verdict, "why": r.why} for r in decided])
     if stop:
         raise Interrupted
     if not decided:
@@ -188,8 +198,9 @@ def _catalogue(args: argparse.Namespace) -> int:
     return Exit.CLEAN if dead == len(decided) else Exit.FOUND
 
 
-def _show_entries(done: int, of: int) -> None:
-    print(f"{done}/{of} entries", file=sys.stderr, flush=True)
+def _show(quiet: bool) -> Callable[[int, int], None]:
+    progress = Progress(quiet=quiet)
+    return lambda done, of: progress.say(f"{done} of {of} entries")
 
 
 def _trust(report: Report) -> None:
@@ -207,8 +218,7 @@ def _merge(args: argparse.Namespace, entries: tuple[ledger.Entry, ...], settings
         report = verdicts.merge([verdicts.read(Path(path)) for path in args.paths])
     except verdicts.MergeError as error:
         raise UsageError(str(error)) from None
-    if args.json:
-        results.write(args.json, report.text())
+    args.json.write(report.as_data())
     mutants = [result.mutant for result in report.results]
     settled = ledger.settle(entries, mutants, report.results)
     code = judge_and_print(report, settled, settings, True)
@@ -227,22 +237,27 @@ def judge_and_print(report: Report, settled: Settled, settings: Settings, whole:
             print(f"\n{describe(row)}")
     print(f"\n{table(report, settled)}\n")
     for file, entry in report.unmutable.items():
-        print(f"{file}: {entry.count} of {entry.statements} statements get no mutants", end="")
-        print(f" ({entry.percent:.0f}%)")
+        print(f"{file}: {entry.count} of {many(entry.statements, 'statement')}", end="")
+        print(f" without mutants ({entry.percent:.0f}%)")
         for what, line, count in entry.places:
             print(f"  {count:4d}  line {line}: {what}")
     if len(settled.left) > settings.numbers["survivors"]:
-        red.append(f"{len(settled.left)} mutants that nothing kills and nobody argues")
+        left = many(len(settled.left), "mutant")
+        red.append(f"{left} that nothing kills and nobody argues")
     crashed = report.counts()[Verdict.CRASHED]
     if crashed > settings.numbers["crashed"]:
-        red.append(f"{crashed} mutants crashed")
+        red.append(f"{many(crashed, 'mutant')} crashed")
     for file, made in report.made.items() if whole else ():
         argued = sum(entry.file == file for entry in settled.argued.values())
         if made and 100.0 * argued / made > settings.numbers["argued_percent"]:
-            red.append(f"{file}: {argued} of {made} mutants are in the ledger, which is too many")
+            red.append(
+                f"{file}: {argued} of {many(made, 'mutant')} are in the ledger, which is too many"
+            )
     print(f"{clock(report.seconds)}, {report.due / max(report.seconds, 0.1):.1f} mutants a second")
     for reason in red:
         print(f"RED: {reason}")
+    if not red:
+        print("nothing found: every mutant is killed, or argued in the ledger")
     return Exit.FOUND if red else Exit.CLEAN
 
 
@@ -295,7 +310,7 @@ def _print_corpus(report: Report, answers: list[Judged], interrupted: bool) -> N
     if interrupted:
         print("interrupted: which inputs kill none is not known")
         return
-    print(f"{len(idle)} inputs kill none of these mutants:")
+    print(f"{many(len(idle), 'input')} without a kill among these mutants:")
     for name in sorted(idle):
         print(f"         {name}")
 
@@ -312,7 +327,7 @@ def _hunt(
         asked = Asked(
             file, folder, 1, corpus=HARNESSES, names=frozenset(names), hunt=float(args.hunt)
         )
-        print(f"hunting {len(names)} survivors of {file}, {args.hunt} s each")
+        print(f"hunting {many(len(names), 'survivor')} of {file}, {args.hunt} s each")
         answer = evaluation.judge(asked, settings, stop, lambda *_: None)
         for name in names:
             found = answer.found.get(name)

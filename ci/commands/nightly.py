@@ -7,8 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ci import output
-from ci.commands.campaign import positive
+from ci import arguments, output
 from ci.exits import Exit, UsageError
 from ci.night.runner import Asked, conduct
 from ci.night.state import Night
@@ -30,20 +29,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `residue nightly`."""
     parser.add_argument(
         "--minutes",
-        type=positive,
+        type=arguments.positive,
         default=60,
         metavar="N",
         help="how long all of it may take (default 60); fewer than 4 only show that it works",
     )
-    parser.add_argument(
-        "--jobs", type=positive, default=2, metavar="N", help="processes at once (default 2)"
-    )
+    arguments.jobs(parser)
     parser.add_argument(
         "--out",
         metavar="DIR",
         default=str(BUILD / "nightly"),
         help="where the nights, their history and the kept corpus lie (default build/nightly)",
     )
+    arguments.json(parser, "night.json, what the night has done and found,")
+    arguments.quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,8 +51,10 @@ def run(args: argparse.Namespace) -> int:
     if output.inside(root, ROOT / "corpus"):
         raise UsageError(f"{args.out} is in the committed corpus, which no fuzzer writes to")
     with Stop() as stop:
-        night = conduct(Asked(root, float(args.minutes), args.jobs), stop, Progress())
+        progress = Progress(quiet=args.quiet)
+        night = conduct(Asked(root, float(args.minutes), args.jobs), stop, progress)
     print(f"\n{text(night)}", end="")
+    args.json.write(night.as_data())
     sys.stdout.flush()
     return int(night.verdict)
 

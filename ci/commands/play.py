@@ -6,10 +6,8 @@ server must stand as the suite needs it; `--make-identities` writes all that it 
 
 import argparse
 import ipaddress
-import json
 import math
 import socket
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -21,8 +19,11 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
+from ci import arguments
 from ci.commands import play_identities
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
+from ci.progress import Line
+from ci.wording import many, meant
 from peers.liar import Credential
 from peers.liar.conversation import Conversation, Setup
 from peers.liar.live import Played, play_one
@@ -39,6 +40,7 @@ WAYS = (
     "not reached",
 )
 PATIENCE = 4
+JOBS = 4
 TIME_IS_UP = "the time was up"
 MODES = {"optional": 1, "required": 2}
 
@@ -50,7 +52,8 @@ class Target:
     host: str
     port: int
     setup: Setup
-    quiet: float
+    silence: float
+    """A server that says nothing for so many seconds is taken to wait."""
     #: Options of every client, where the conversation does not say.
     defaults: Mapping[str, object] = field(default_factory=dict)
 
@@ -58,14 +61,14 @@ class Target:
         """One conversation, unless the time is up."""
         if time.monotonic() > until:
             return Played(conversation, "not played", None, TIME_IS_UP)
-        played = self._once(conversation, self.quiet)
+        played = self._once(conversation, self.silence)
         if played.what not in ("right", "not played") and _silent(played):
             # It may only be slow: it is asked again, and given more time.
-            played = self._once(conversation, PATIENCE * self.quiet)
+            played = self._once(conversation, PATIENCE * self.silence)
         return played
 
-    def _once(self, conversation: Conversation, quiet: float) -> Played:
-        return play_one(conversation, self.host, self.port, self.setup, quiet, self.defaults)
+    def _once(self, conversation: Conversation, silence: float) -> Played:
+        return play_one(conversation, self.host, self.port, self.setup, silence, self.defaults)
 
 
 def _silent(played: Played) -> bool:
@@ -80,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite",
         choices=sorted(SUITES),
+        metavar="SUITE",
         default="handshake",
         help="handshake, tickets (the server sends two) or clients (it asks for a certificate);"
         " default handshake",
@@ -114,15 +118,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=positive, default=600, metavar="N", help="stop after N s (default 600)"
     )
     parser.add_argument(
-        "--quiet",
+        "--silence",
         type=positive,
         default=0.2,
         metavar="S",
         help="a server that says nothing for S s is taken to wait (default 0.2)",
     )
-    parser.add_argument("--jobs", type=int, default=4, metavar="N", help="at once (default 4)")
+    arguments.jobs(parser, "conversations at once", JOBS)
     parser.add_argument("--all", action="store_true", help="list what went right, too")
-    parser.add_argument("--json", action="store_true", help="print a list of objects")
+    arguments.json(parser, "the conversations, a list,")
     parser.add_argument(
         "--remote", action="store_true", help="allow a server that is not on this machine"
     )
@@ -144,8 +148,11 @@ def positive(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Play, print, and say by the exit code whether the server broke a rule."""
     if args.make_identities is not None:
-        for line in play_identities.write(Path(args.make_identities)):
-            print(line)
+        folder = Path(args.make_identities)
+        made = play_identities.write(folder)
+        print("\n".join(f"{folder / name}: {what}" for name, what in made.items()))
+        print(f"\n{play_identities.usage(folder)}")
+        args.json.write(made)
         return Exit.CLEAN
     target = _target(args)
     chosen = [
@@ -154,21 +161,23 @@ def run(args: argparse.Namespace) -> int:
         if args.only is None or fnmatchcase(one.name, args.only)
     ]
     if not chosen:
-        raise UsageError(f"no conversation of suite {args.suite} is named {args.only}")
+        names = [one.name for one in SUITES[args.suite].conversations]
+        raise UsageError(
+            f"no conversation of suite {args.suite} is named {args.only}{meant(args.only, names)}"
+        )
     _reach(target)
     played: list[Played] = []
     interrupted = False
+    line = Line("play")
     try:
         for one in _play(chosen, target, args.jobs, args.seconds):
             played.append(one)
-            _progress(len(played), len(chosen))
+            line(f"{len(played)} of {many(len(chosen), 'conversation')}")
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
-    _progress_end()
-    if args.json:
-        print(json.dumps([as_data(one) for one in played], indent=1))
-    else:
-        print(table(played, args.all), end="")
+    line.end()
+    print(table(played, args.all), end="")
+    args.json.write([as_data(one) for one in played])
     if interrupted:
         raise Interrupted("SIGINT")
     return verdict(played)
@@ -180,7 +189,7 @@ def verdict(played: list[Played]) -> Exit:
         return Exit.FOUND
     lost = sum(one.what == "not reached" for one in played)
     if lost:
-        raise Untrusted(f"the server could not be reached for {lost} conversations")
+        raise Untrusted(f"the server could not be reached for {many(lost, 'conversation')}")
     if any(one.detail == TIME_IS_UP for one in played):
         raise Untrusted("the time was up before every conversation was played")
     if all(one.what == "not played" for one in played):
@@ -195,11 +204,9 @@ def _target(args: argparse.Namespace) -> Target:
     host = host.strip("[]") or "127.0.0.1"
     if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65_535):
         raise UsageError(f"{args.target} is not HOST:PORT")
-    if args.jobs < 1:
-        raise UsageError("--jobs is 1 or more")
     if not args.remote and not _local(host):
         raise UsageError(f"{host} is not this machine; --remote says that you may")
-    return Target(host, int(port), _setup(args), args.quiet, _defaults(args))
+    return Target(host, int(port), _setup(args), args.silence, _defaults(args))
 
 
 def _setup(args: argparse.Namespace) -> Setup:
@@ -308,18 +315,8 @@ def table(played: list[Played], everything: bool) -> str:
     counts = Counter(one.what for one in played)
     words = ", ".join(f"{counts[way]} {way}" for way in WAYS if counts[way])
     broken = sum(one.fault for one in played)
-    lines.append(f"{len(played)} conversations: {words}; {broken} break a rule of the RFC")
+    breaks = "breaks" if broken == 1 else "break"
+    lines.append(
+        f"{many(len(played), 'conversation')}: {words}; {broken} {breaks} a rule of the RFC"
+    )
     return "\n".join(lines) + "\n"
-
-
-def _progress(done: int, of: int) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{done} of {of} conversations")
-        sys.stderr.flush()
-    elif done % 100 == 0:
-        sys.stderr.write(f"{done} of {of} conversations\n")
-
-
-def _progress_end() -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")

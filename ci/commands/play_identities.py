@@ -1,6 +1,7 @@
 """The certificates and keys that a server under test needs for `residue play`."""
 
 import os
+import shlex
 from pathlib import Path
 
 from ci.exits import UsageError
@@ -36,8 +37,22 @@ def _client(kind: str) -> Identity:
     return make((f"{kind}.client.example",), kind, issuer=CA, usage="client")
 
 
-def write(folder: Path) -> list[str]:
-    """Write them all, nothing over anything; a line for each."""
+def usage(folder: Path) -> str:
+    """How a server is started with what is in the folder, and how the client is sent to it."""
+    shown = shlex.quote(str(folder))
+    ca = shlex.quote(str(folder / "ca.pem"))
+    return (
+        "a server with them, and the client that lies to it:\n"
+        f"  residue serve echo --port 4433 --dir {shown}\n"
+        f"  residue play 127.0.0.1:4433 --ca {ca}\n"
+        "for --suite tickets the server needs --tickets 2, and for --suite clients --client-ca "
+        "client-ca.pem;\nof a server that is not ours the names differ: chain.pem and key.pem are "
+        "its own, and\nclient-ca.pem is what it trusts clients by"
+    )
+
+
+def write(folder: Path) -> dict[str, str]:
+    """Write them all, nothing over anything; what each file of the folder is."""
     files = _files()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,4 +69,4 @@ def write(folder: Path) -> list[str]:
                 out.write(content)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror}") from None
-    return [f"{folder / name}: {what}" for name, (_, _, what) in files.items()]
+    return {name: what for name, (_, _, what) in files.items()}

@@ -14,9 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci import arguments
 from ci.commands.minimise import find_bucket
 from ci.exits import Exit, Untrusted, UsageError
+from ci.inputs import reference_tree
 from ci.inputs.execution import attempt, committed, load, read_input, read_outcomes
+from ci.results import Json
+from ci.wording import many
 from harnesses import outcomes, provenance
 from harnesses.outcomes import Outcome
 from triage.bucket import Bucket
@@ -30,8 +34,8 @@ DETAILS = ("suite", "group", "retried", "verdict")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `residue promote`."""
-    parser.add_argument("file", metavar="FILE|BUCKET", help="the input, or a bucket of the store")
-    parser.add_argument("--harness", metavar="H", help="whose input it is; a bucket knows it")
+    arguments.bucket(parser)
+    arguments.against(parser, "to take its outcome from: what the input ends as there")
     parser.add_argument(
         "--outcome",
         metavar="O",
@@ -52,9 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="where it is from, for corpus/provenance.tsv (default: found by fuzzing)",
     )
-    parser.add_argument(
-        "--dir", metavar="DIR", help="the store (default build/triage, then build/nightly/buckets)"
-    )
+    arguments.json(parser, "what is committed now")
 
 
 def check_outcome(text: str) -> str:
@@ -86,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
     for word, text in (("reason", args.reason), ("source", args.source)):
         if text is not None and not (text.strip() and text.isprintable()):
             raise UsageError(f"a {word} is one line of text, without tabs")
+    if args.outcome is not None and args.against is not None:
+        raise UsageError("--outcome says what is right, and --against who knows it; give one")
     found = find_bucket(args.file, args.dir)
     if found is None:
         candidate = _of_file(args)
@@ -94,12 +98,12 @@ def run(args: argparse.Namespace) -> int:
         if args.harness not in (None, made.signature.harness):
             raise UsageError(f"{made.id} is a bucket of {made.signature.harness}")
         if made.committed:
-            return _committed(made)
+            return _committed(made, args.json)
         candidate = _of_bucket(args, made, store.data(made.id))
     if not NAME.fullmatch(candidate.name):
         raise UsageError(f"{candidate.name!r} is no name for an input; give one with --name")
     _must_be_new(candidate)
-    return _commit(candidate, args)
+    return _commit(candidate, _right(candidate, args), args)
 
 
 def _of_file(args: argparse.Namespace) -> Candidate:
@@ -108,9 +112,12 @@ def _of_file(args: argparse.Namespace) -> Candidate:
     harness = _harness(args.harness)
     file = Path(args.file)
     data = read_input(file)
-    found, wrong = attempt(harness, data)
-    if found is None and args.outcome is None:
-        raise UsageError(f"it has no outcome ({wrong}); say with --outcome what it must become")
+    found, wrong, _ = attempt(harness, data)
+    if found is None and args.outcome is None and args.against is None:
+        raise UsageError(
+            f"it has no outcome ({wrong}); say with --outcome what it must become, or with "
+            "--against which tree is right"
+        )
     return Candidate(args.harness, args.name or file.name, data, found, wrong)
 
 
@@ -123,12 +130,13 @@ def _of_bucket(args: argparse.Namespace, made: Bucket, data: bytes) -> Candidate
             verdict = prober.judge(data)
     except ProbeError as error:
         raise Untrusted(str(error)) from None
-    if args.outcome is None and (signature.kind not in COSTS or verdict.outcome is None):
+    told = args.outcome is not None or args.against is not None
+    if not told and (signature.kind not in COSTS or verdict.outcome is None):
         ends = f"; it ends as {verdict.outcome} today" if verdict.outcome else ""
         raise UsageError(
             f"{made.id} ({signature.harness} {signature.name}): what must it end as once the bug "
             f"is gone{ends}? residue promote {made.id} --outcome "
-            "TAG|waiting|'established suite=...'|..."
+            "TAG|waiting|'established suite=...'|..., or --against TREE"
         )
     name = args.name or f"{signature.name}-{made.id}"
     wrong = verdict.found[0].detail if verdict.found else ""
@@ -143,7 +151,24 @@ def _harness(name: str) -> Callable[[bytes], str]:
     return load(name)
 
 
-def _committed(made: Bucket) -> int:
+def _right(candidate: Candidate, args: argparse.Namespace) -> str:
+    """The outcome that is right for it: the one that is given, a right tree's, or today's."""
+    if args.outcome is not None:
+        return check_outcome(args.outcome)
+    if args.against is None:
+        assert candidate.found is not None
+        return candidate.found
+    try:
+        with reference_tree.tree(args.against) as tree, Prober(candidate.harness, tree) as prober:
+            ends = prober.ask(candidate.data).outcome
+    except ProbeError as error:
+        raise Untrusted(f"{args.against}: {error}") from None
+    if ends is None:
+        raise UsageError(f"it has no outcome in {args.against} either: that tree has the bug too")
+    return ends
+
+
+def _committed(made: Bucket, result: Json) -> int:
     """A wrong outcome is an input's that is committed already; nothing is left to do but to say so.
 
     So is it with any other bug that a replay of the corpus found.
@@ -152,6 +177,7 @@ def _committed(made: Bucket) -> int:
         f"corpus/{made.committed} is committed already; residue replay is red until it ends", end=""
     )
     print(f" as {made.signature.expected}" if made.signature.expected else " as its line says")
+    result.write({"file": f"corpus/{made.committed}", "outcome": made.signature.expected or None})
     return Exit.CLEAN
 
 
@@ -164,12 +190,10 @@ def _must_be_new(candidate: Candidate) -> None:
             raise UsageError(f"{harness} has another input called {other.name}; give --name")
 
 
-def _commit(candidate: Candidate, args: argparse.Namespace) -> int:
+def _commit(candidate: Candidate, outcome: str, args: argparse.Namespace) -> int:
     harness, name, data = candidate.harness, candidate.name, candidate.data
-    right = check_outcome(args.outcome) if args.outcome is not None else candidate.found
-    assert right is not None
     table = dict(read_outcomes(harness))
-    table[name] = Outcome(right, args.reason or "")
+    table[name] = Outcome(outcome, args.reason or "")
     folder = outcomes.folder(harness)
     folder.mkdir(parents=True, exist_ok=True)
     # First the input, whole or not at all, then what is said of it: cut short in between, replay
@@ -179,9 +203,20 @@ def _commit(candidate: Candidate, args: argparse.Namespace) -> int:
     aside.replace(folder / name)
     outcomes.write(harness, table)
     provenance.write({**provenance.read(), f"{harness}/{name}": args.source})
-    print(f"corpus/{harness}/{name}\t{right}")
-    print(f"sha256 {hashlib.sha256(data).hexdigest()}, {len(data)} bytes")
-    if right != candidate.found or candidate.wrong:
+    digest = hashlib.sha256(data).hexdigest()
+    print(f"corpus/{harness}/{name}\t{outcome}")
+    print(f"sha256 {digest}, {many(len(data), 'byte')}")
+    if outcome != candidate.found or candidate.wrong:
         ends = candidate.wrong or candidate.found
         print(f"today it ends otherwise ({ends}): residue replay is red until that is so")
+    args.json.write(
+        {
+            "file": f"corpus/{harness}/{name}",
+            "outcome": outcome,
+            "sha256": digest,
+            "bytes": len(data),
+            "today": candidate.found,
+            "wrong": candidate.wrong,
+        }
+    )
     return Exit.CLEAN

@@ -6,12 +6,14 @@ is stopped by an alarm and is a finding like another.
 
 import argparse
 import importlib
-import json
-import sys
+import textwrap
+import traceback
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
+from ci import arguments
 from ci.exits import Exit, Untrusted, UsageError
 from ci.inputs.execution import (
     INJECTION,
@@ -22,8 +24,11 @@ from ci.inputs.execution import (
     read_input,
     read_outcomes,
 )
+from ci.wording import many
 from harnesses import HARNESSES, outcomes
 from harnesses.outcomes import Outcome
+from harnesses.signature import signature
+from triage.signature import raised
 
 # What is wrong with an outcome whose input is not there.
 GONE = "is no input"
@@ -39,6 +44,23 @@ class Replayed:
     expected: str | None
     wrong: str = ""
     committed: bool = True
+    bucket: str = ""
+    """The bucket that triage would sort it into; none for an outcome, or a hang."""
+    frames: tuple[str, ...] = ()
+    """Where it went wrong, innermost last."""
+    trace: str = ""
+
+    def as_data(self) -> dict[str, object]:
+        """As `--json` has it."""
+        return {name: value for name, value in vars(self).items() if name != "trace"}
+
+
+class Ended(NamedTuple):
+    """How an input ended: an outcome, or what an oracle or an exception said against it."""
+
+    outcome: str | None
+    wrong: str = ""
+    error: Exception | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="rewrite the committed outcomes that differ, and show the difference",
     )
-    parser.add_argument("--json", action="store_true", help="print a list of objects")
+    arguments.json(parser, "a list of outcomes")
+    arguments.quiet(parser, "only what is wrong, and how many there are")
 
 
 def only_recordings(inputs: list[tuple[Path, bytes]]) -> None:
@@ -93,16 +116,25 @@ def replay(harness: str, files: list[Path] | None) -> Iterator[Replayed]:
     for file, data in inputs:
         ours = file.resolve().parent == folder
         expected = table.get(file.name) if ours else None
-        outcome, wrong = attempt(run, data)
+        outcome, wrong, error = attempt(run, data)
         if not wrong and ours and expected is None:
             wrong = "has no committed outcome"
         elif not wrong and expected is not None and expected.outcome != outcome:
             wrong = f"expected {expected.outcome}"
         name = file.name if ours else str(file)
-        yield Replayed(harness, name, outcome, expected and expected.outcome, wrong, ours)
+        made = Replayed(harness, name, outcome, expected and expected.outcome, wrong, ours)
+        yield made if error is None else _located(made, error)
     if files is None:
         for name in sorted(set(table) - {file.name for file in given}):
             yield Replayed(harness, name, None, table[name].outcome, GONE)
+
+
+def _located(made: Replayed, error: Exception) -> Replayed:
+    """With its bucket, and with where and how it went wrong."""
+    detail = "".join(traceback.format_exception_only(error))
+    found = raised(made.harness, signature(error), detail)
+    trace = "".join(traceback.format_exception(error))
+    return replace(made, bucket=found.id, frames=found.frames, trace=trace)
 
 
 def update(harness: str, results: list[Replayed]) -> tuple[list[Replayed], list[str]]:
@@ -145,19 +177,19 @@ def run(args: argparse.Namespace) -> int:
         results = []
         for result in replay(harness, files):
             results.append(result)
-            if not args.json:
+            if result.wrong or not args.quiet:
                 print(_line(result), flush=True)
+            if result.trace and args.verbose:
+                print(textwrap.indent(result.trace, "  "), end="", flush=True)
         if args.update:
             results, changes = update(harness, results)
             for change in changes:
-                print(change, file=sys.stderr if args.json else sys.stdout)
+                print(change)
         everything += results
     wrong = sum(bool(result.wrong) for result in everything)
-    if args.json:
-        json.dump([asdict(result) for result in everything], sys.stdout, indent=1)
-        print()
-    else:
-        print(f"{len(everything)} inputs, {wrong} wrong{' now' if args.update else ''}")
+    inputs = many(len(everything), "input")
+    print(f"{inputs}, {wrong} wrong{' now' if args.update else ''}")
+    args.json.write([result.as_data() for result in everything])
     if not everything:
         raise Untrusted("there is no committed input to replay")
     return Exit.FOUND if wrong else Exit.CLEAN
@@ -166,4 +198,9 @@ def run(args: argparse.Namespace) -> int:
 def _line(result: Replayed) -> str:
     shown = result.outcome if result.outcome is not None else "-"
     line = f"{result.harness}\t{result.file}\t{shown}"
-    return f"{line}\tWRONG: {result.wrong}" if result.wrong else line
+    if not result.wrong:
+        return line
+    line = f"{line}\tWRONG: {result.wrong}"
+    if not result.bucket:
+        return line
+    return f"{line} (bucket {result.bucket}, at {' > '.join(result.frames) or 'no frame of ours'})"

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from ci import report
+from ci import arguments, report
 from ci.exits import Exit, UsageError
 from ci.output import shown
 from ci.report import read
@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="show these results of residue mutate --json in it, instead of the night's own",
     )
+    arguments.json(parser, "the figures of the report")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,4 +44,5 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.folder} cannot be written to: {error.strerror}") from None
     print(chat(figures), end="")
     print(shown(folder / "report.html"))
+    args.json.write(figures)
     return Exit.CLEAN

@@ -5,18 +5,17 @@ triage/known.toml, or known and past its day, or fixed; new and expired ones mak
 """
 
 import argparse
-import json
 import sys
 from collections import Counter
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from ci import results
-from ci.commands.campaign import positive
+from ci import arguments
 from ci.exits import Exit, Untrusted, UsageError
 from ci.inputs.shrink import shrink_buckets
 from ci.output import BUILD, shown
 from ci.progress import Line
+from ci.wording import many
 from triage import intake, known, sightings
 from triage.bucket import Bucket
 from triage.intake import Probers
@@ -36,12 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "dir", nargs="?", metavar="DIR", help="the store of buckets (default build/triage)"
     )
     parser.add_argument(
-        "--take",
+        "--from",
+        dest="sources",
         action="append",
         default=[],
         metavar="PATH",
         help="sort in what lies at PATH: the output folder of a campaign or a fuzz, or a file of "
-        "residue replay --json (may be given again; taking the same twice counts once)",
+        "residue replay --json (may be given again; the same one twice counts once)",
     )
     parser.add_argument(
         "--replay",
@@ -50,19 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--minimise",
-        type=positive,
+        type=arguments.positive,
         metavar="N",
         help="then make the inputs smaller that are not small yet, for N seconds in all",
     )
-    parser.add_argument(
-        "--against",
-        metavar="TREE",
-        help="a checkout or a git revision that is right, for wrong outcomes with --minimise",
-    )
+    arguments.against(parser, "for wrong outcomes with --minimise")
     parser.add_argument(
         "--known", metavar="FILE", help="the known findings (default triage/known.toml)"
     )
-    parser.add_argument("--json", metavar="FILE", help="write the buckets there as a list")
+    arguments.json(parser, "the buckets, a list,")
+    arguments.quiet(parser)
     parser.add_argument("--today", type=date.fromisoformat, help=argparse.SUPPRESS)
 
 
@@ -76,18 +73,16 @@ def open_store(named: str | None) -> Store:
 
 def run(args: argparse.Namespace) -> int:
     """Run `residue triage`."""
-    asked = args.take or args.replay or args.minimise
+    asked = args.sources or args.replay or args.minimise
     if args.dir is not None and not asked and not Path(args.dir).exists():
-        raise UsageError(f"there is no {args.dir}; residue triage {args.dir} --take OUT makes it")
+        raise UsageError(f"there is no {args.dir}; residue triage {args.dir} --from OUT makes it")
     if args.against is not None and not args.minimise:
         raise UsageError("--against is for --minimise")
-    if args.json:
-        results.check(args.json)
     today: date = args.today or date.today()
     store = open_store(args.dir)
     try:
         entries = known.read(Path(args.known) if args.known else known.PATH)
-        taken = [sightings.read(Path(path)) for path in args.take]
+        taken = [sightings.read(Path(path)) for path in args.sources]
         unread = _work(args, store, taken, _now(args.today))
     except (KnownError, SightingsError, StoreError) as error:
         raise UsageError(str(error)) from None
@@ -95,9 +90,7 @@ def run(args: argparse.Namespace) -> int:
         raise Untrusted(str(error)) from None
     judged = [(made, *known.state(made, entries, today)) for made in store.buckets.values()]
     judged.sort(key=lambda one: (known.STATES.index(one[1]), one[0].signature.harness, one[0].id))
-    if args.json:
-        rows = [as_data(store, *one) for one in judged]
-        results.write(args.json, json.dumps(rows, indent=1) + "\n")
+    args.json.write([as_data(store, *one) for one in judged])
     for line in _lines(store, judged, known.stale(store.buckets.values(), entries, today)):
         print(line)
     if any(state in known.RED for _, state, _ in judged):
@@ -119,10 +112,10 @@ def _work(args: argparse.Namespace, store: Store, taken: list[Taken], now: str) 
     unread = [*store.broken, *(text for one in taken for text in one.unread)]
     for text in unread:
         print(f"residue: {text}", file=sys.stderr)
-    if not (args.take or args.replay or args.minimise):
+    if not (args.sources or args.replay or args.minimise):
         return unread
     with store.writing(), Probers() as probers:
-        line = Line("triage")
+        line = Line("triage", quiet=args.quiet)
         try:
             for one in taken:
                 intake.take(store, one.sightings, probers, line)
@@ -156,8 +149,8 @@ def _lines(
         if made.last_seen[:10] != seen:
             seen += f" to {made.last_seen[:10]}"
         lines.append(f"{state:<8} {made.id}  {signature.harness} {signature.name}: {made.detail}")
-        size = f"{made.size} bytes, minimised" if made.minimised else f"{made.size} bytes"
-        lines.append(f"         {made.count} times, {seen}, {size}")
+        size = many(made.size, "byte") + (", minimised" if made.minimised else "")
+        lines.append(f"         {many(made.count, 'time')}, {seen}, {size}")
         if signature.frames:
             lines.append(f"         at {' > '.join(signature.frames)}")
         if made.note:
@@ -172,5 +165,5 @@ def _lines(
     told = ", ".join(f"{counts[state]} {state}" for state in known.STATES if counts[state])
     if not judged:
         where = shown(store.folder.absolute())
-        told = f"none in {where}; residue triage --take OUT sorts in what a run found"
-    return [*lines, f"{len(judged)} buckets: {told}" if judged else f"no bucket: {told}"]
+        told = f"none in {where}; residue triage --from OUT sorts in what a run found"
+    return [*lines, f"{many(len(judged), 'bucket')}: {told}" if judged else f"no bucket: {told}"]

@@ -31,7 +31,8 @@ from ci.fuzzing.progress import FuzzingProgress
 from ci.fuzzing.shard import Shard, Task
 from ci.fuzzing.supervisor import Phase, Supervise
 from ci.output import Output
-from ci.process import ROOT, Stop, run_all
+from ci.process import ROOT, Stop, commit, run_all
+from ci.wording import many
 from harnesses import tally
 from mutants import plants
 from mutants.plants import PlantError
@@ -249,7 +250,7 @@ def _measure(run: Run, progress: FuzzingProgress, stop: Stop) -> None:
         run.measured[m.harness] = measured
         m.add(measured.restored)
         if lost := measured.reach["merged"].lost(measured.reach["all"]):
-            m.keep_all(f"it lost {lost} lines and branches")
+            m.keep_all(f"it lost {many(lost, 'line or branch', 'lines and branches')}")
             measured.reach["merged"] = measured.reach["all"]
 
 
@@ -265,8 +266,9 @@ def _judge(run: Run) -> None:
         late = run.late.get(shard.task.name, 0)
         if late:
             run.notes.append(
-                f"{shard.task.name}: {late} inputs took over {libfuzzer.INPUT_SECONDS} s on a busy "
-                "machine, and less of processor time when they were run again"
+                f"{shard.task.name}: {many(late, 'input')} took over "
+                f"{libfuzzer.INPUT_SECONDS} s on a busy "
+                "machine, and less of processor time when run again"
             )
         for code in shard.ends:
             if code == libfuzzer.TIMEOUT and late:
@@ -383,6 +385,7 @@ def as_data(run: Run) -> dict[str, Any]:
         every.update(counts)
     return {
         "kind": run.options.kind,
+        "commit": commit(),
         "exit": int(run.exit),
         "python": sys.version.split()[0],
         "interrupted": run.interrupted,

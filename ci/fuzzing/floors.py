@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ci.coverage.covered import Reach
+from ci.wording import many
 
 # Executions a second of a harness's own processor time, its start included. The slowest harness
 # does fifty; a short turn is mostly start.
@@ -56,11 +57,12 @@ def under_floor(done: Done) -> list[str]:
     least = EXECUTIONS_A_SECOND * done.cpu
     if done.executions < least:
         why.append(
-            f"{done.harness}: {done.executions} executions in {done.cpu:.0f} s of processor time, "
-            f"fewer than {least:.0f}"
+            f"{done.harness}: {many(done.executions, 'execution')} in {done.cpu:.0f} s of "
+            f"processor time, fewer than {least:.0f}"
         )
     if done.edges < EDGES:
-        why.append(f"{done.harness}: {done.edges} edges, so the engine was not instrumented")
+        edges = many(done.edges, "edge")
+        why.append(f"{done.harness}: {edges}, so the engine was not instrumented")
     if done.merged is None:
         why.append(f"{done.harness}: its coverage could not be measured")
     elif not done.imported.lost(done.merged):

@@ -4,6 +4,7 @@ from typing import TextIO
 
 from ci.fuzzing.supervisor import Phase
 from ci.progress import Progress
+from ci.wording import fit, many, width_of
 
 # A rate over this many seconds follows what happens and does not flicker.
 WINDOW = 5.0
@@ -12,8 +13,13 @@ WINDOW = 5.0
 class FuzzingProgress(Progress):
     """Shows the state of a fuzzing phase, as often as its stream can bear."""
 
-    def __init__(self, stream: TextIO | None = None, finds: dict[str, int] | None = None) -> None:
-        super().__init__(stream)
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        finds: dict[str, int] | None = None,
+        quiet: bool = False,
+    ) -> None:
+        super().__init__(stream, quiet)
         self.finds = finds if finds is not None else {}
         self.next = 0.0
         self.history: dict[str, list[tuple[float, int]]] = {}
@@ -30,19 +36,21 @@ class FuzzingProgress(Progress):
         self.show(self.line(phase, now))
 
     def line(self, phase: Phase, now: float) -> str:
-        """The state in one line: time left, then each harness."""
+        """The state in one line: time left, runs and finds, then each harness that is at work."""
         names = list(dict.fromkeys(share.harness for share in phase.shares))
-        parts = [f"{phase.left(now):4.0f} s left"]
+        runs = sum(shard.executions for name in names for shard in phase.of(name))
+        finds = many(sum(self.finds.get(name, 0) for name in names), "find")
+        parts = [f"{phase.left(now):4.0f} s left, {many(runs, 'run')}, {finds}"]
         for name in names:
             shards = phase.of(name)
-            executions = sum(shard.executions for shard in shards)
-            state = f"{self._rate(name):,.0f}/s" if executions else "starts"
             if all(shard.finished for shard in shards):
-                state = "waits"
-            edges = max((shard.edges for shard in shards), default=0)
-            finds = self.finds.get(name, 0)
-            parts.append(f"{name} {state} {executions:,} runs {edges} edges {finds} finds")
-        return " | ".join(parts)
+                continue
+            if not any(shard.executions for shard in shards):
+                parts.append(f"{name} starts")
+                continue
+            edges = max(shard.edges for shard in shards)
+            parts.append(f"{name} {self._rate(name):,.0f}/s {many(edges, 'edge')}")
+        return fit(parts, width_of(self.stream))
 
     def _sample(self, name: str, now: float, executions: int) -> None:
         history = self.history.setdefault(name, [])

@@ -8,6 +8,7 @@ from typing import Any
 from ci.exits import Exit
 from ci.output import shown
 from ci.progress import clock
+from ci.wording import many
 
 VERDICTS = {
     Exit.CLEAN: "nothing found",
@@ -25,8 +26,9 @@ def text(data: dict[str, Any]) -> str:
     """The summary as a person reads it."""
     lines = [
         f"{data['kind']}: {VERDICTS[Exit(data['exit'])]}",
-        f"{clock(data['fuzzing_seconds'])} of fuzzing over {data['jobs']} "
-        f"{'process' if data['jobs'] == 1 else 'processes'}, {clock(data['seconds'])} in all",
+        f"{clock(data['fuzzing_seconds'])} of fuzzing over "
+        f"{many(data['jobs'], 'process', 'processes')}, {clock(data['seconds'])} in all",
+        *([f"commit {data['commit']}"] if data.get("commit") else []),
         "",
         *_table(data["harnesses"]),
         "",
@@ -95,7 +97,7 @@ def _oracles(looked: dict[str, int]) -> list[str]:
     least = min((name for name in looked if looked[name]), key=looked.__getitem__, default="")
     told = f"oracles: {len(looked) - len(silent)} of {len(looked)} looked"
     if least:
-        told += f", the least {least}, {looked[least]:,} times"
+        told += f", the least {least}, {many(looked[least], 'time')}"
     return ["", told + (f"; not {', '.join(silent)}" if silent else "")]
 
 
@@ -119,7 +121,7 @@ def _new_inputs(data: dict[str, Any]) -> list[str]:
         if not h["new"]:
             continue
         folder = Path(h["new_folder"])
-        lines += ["", f"{name}: {h['new']} new inputs in {shown(folder)}"]
+        lines += ["", f"{name}: {many(h['new'], 'new input')} in {shown(folder)}"]
         if h["new"] <= LISTED:
             lines += [
                 f"  residue promote {quote(shown(file))} --harness {name}"

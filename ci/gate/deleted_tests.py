@@ -18,6 +18,7 @@ from ci.gate.run import Run
 from ci.mutation import evaluation
 from ci.mutation.evaluation import Asked
 from ci.process import ROOT, Job, Stop, run_all
+from ci.wording import many
 
 LIMIT = 120.0
 # Beside the file of today, where its own helpers are; a name that no test has.
@@ -61,7 +62,7 @@ def search(gate: Run) -> str:
             message = f"{file}: no time to compare what the tests see with what they saw"
             detail = "\n".join(nodes[node] for node in mine)
             gate.ask("lost", message, file, detail=detail)
-    return f"{len(nodes)} asked, {tried} of {due} mutants that they run judged"
+    return f"{len(nodes)} asked, {tried} of {many(due, 'mutant')} that they run judged"
 
 
 def _file(node: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from ci.exits import Untrusted, UsageError
 from ci.gate import code
 from ci.process import ROOT, git
+from ci.wording import meant
 
 # Files that say which tests run, and how.
 CONFIGURES = frozenset(
@@ -24,7 +25,7 @@ CONFIGURES = frozenset(
 )
 # What pytest looks for in a file of tests, besides tests.
 READ_BY_PYTEST = re.compile(r"pytest|setup|teardown|collect_ignore|load_tests|__")
-DEEPEN = "in a shallow clone: git fetch --unshallow (actions/checkout: fetch-depth: 0)"
+DEEPEN = "this clone is shallow: git fetch --unshallow (actions/checkout: fetch-depth: 0)"
 
 
 @dataclass
@@ -76,11 +77,19 @@ def merge_base(ref: str, root: Path = ROOT) -> str:
     try:
         git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", root=root)
     except Untrusted:
-        raise UsageError(f"there is no revision {ref!r} here; {DEEPEN}") from None
+        names = git("for-each-ref", "--format=%(refname:short)", root=root).split()
+        why = _cut_off(root) or meant(ref, names)
+        raise UsageError(f"there is no such commit: {ref!r}{why}") from None
     try:
         return git("merge-base", ref, "HEAD", root=root).strip()
     except Untrusted:
-        raise Untrusted(f"{ref} and HEAD have no merge base; {DEEPEN}") from None
+        raise Untrusted(f"{ref} and HEAD have no merge base{_cut_off(root)}") from None
+
+
+def _cut_off(root: Path) -> str:
+    """Where the clone has not all of its history: how to have the rest."""
+    shallow = git("rev-parse", "--is-shallow-repository", root=root).strip() == "true"
+    return f"; {DEEPEN}" if shallow else ""
 
 
 def since(ref: str, root: Path = ROOT) -> Change:

@@ -14,6 +14,7 @@ from pathlib import Path
 from ci.gate.code import Changed
 from ci.gate.run import Run
 from ci.process import Job, run_all
+from ci.wording import many
 from mutants.ledger import Entry
 
 LIMIT = 300.0
@@ -52,7 +53,7 @@ def search(gate: Run) -> str:
             if passes and not gate.stop:
                 message = f"{part.name}: no test tells it from what it was"
                 gate.red("unseen", message, file, part.line, told(changed))
-    return f"{len(parts)} parts, {tried} put back, {noticed} noticed"
+    return f"{many(len(parts), 'part')}, {tried} put back, {noticed} noticed"
 
 
 def _passes(gate: Run, tree: Path, file: str) -> bool:

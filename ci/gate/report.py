@@ -7,6 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ci.report import hosted
+from ci.wording import many
+from engine import __version__
+
 # SARIF 2.1.0, which code hosts show beside the lines of a change.
 SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -122,14 +126,23 @@ def text(verdict: Verdict) -> str:
     parts.append("")
     parts += ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
     parts += [f"NOT TO BE TRUSTED: {reason}" for reason in verdict.untrusted]
-    return "\n".join(parts)
+    return "\n".join([*parts, "", f"gate: {last_word(verdict)}"])
+
+
+def last_word(verdict: Verdict) -> str:
+    """What it comes to, in a line."""
+    since = f"since {verdict.since} ({verdict.base[:12]})"
+    if verdict.findings:
+        return f"red: {many(len(verdict.findings), 'finding')} {since}"
+    if verdict.untrusted:
+        return f"not to be trusted {since}"
+    return f"green: nothing found {since}"
 
 
 def _asks(verdict: Verdict) -> str:
-    return (
-        f"{len(verdict.asking)} findings ask for the word of somebody who has read them:"
-        f" --accept {verdict.word}"
-    )
+    asks = many(len(verdict.asking), "finding asks", "findings ask")
+    it = "it" if len(verdict.asking) == 1 else "them"
+    return f"{asks} for the word of somebody who has read {it}: --accept {verdict.word}"
 
 
 def markdown(verdict: Verdict) -> str:
@@ -181,6 +194,7 @@ def _property(given: str) -> str:
 
 def sarif(verdict: Verdict) -> dict[str, Any]:
     """For a code host's list of findings."""
+    about = hosted.address()
     return {
         "$schema": SARIF,
         "version": "2.1.0",
@@ -189,6 +203,8 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
                 "tool": {
                     "driver": {
                         "name": "residue gate",
+                        "version": __version__,
+                        **({"informationUri": about} if about else {}),
                         "rules": [
                             {"id": rule, "shortDescription": {"text": says}}
                             for rule, says in RULES.items()

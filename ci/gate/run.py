@@ -27,12 +27,14 @@ class Run:
     root: Path = ROOT
     ledger: tuple[Entry, ...] = ()
     ledger_was: tuple[Entry, ...] = ()
+    quiet: bool = False
 
     def stage(self, name: str, work: Callable[[], str]) -> None:
         """One line of the table: do it, time it, count what is red; nothing once interrupted."""
         if self.stop:
             return
-        print(f"{name} ...", file=sys.stderr, flush=True)
+        if not self.quiet:
+            print(f"{name} ...", file=sys.stderr, flush=True)
         before, begun = len(self.told.findings), time.monotonic()
         try:
             did = work()

@@ -14,6 +14,7 @@ from ci.mutation import catalogue, evaluation
 from ci.mutation.evaluation import Asked
 from ci.mutation.progress import MutationProgress
 from ci.process import Job, run_all
+from ci.wording import many
 from harnesses import HARNESSES
 from mutants import ledger, plants
 from mutants.ledger import Entry
@@ -53,7 +54,7 @@ class Gate(Run):
         for message in asked:
             self.ask("judge", message)
         self.told.note("entries of the catalogue rewritten with their code", told)
-        return f"{len(change.files)} files"
+        return many(len(change.files), "file")
 
     def catalogue_now(self) -> tuple[Plant, ...]:
         """The entries of the change."""
@@ -96,7 +97,7 @@ class Gate(Run):
                 self.red("decision", message, plant.file, _line(plant, self.root), detail)
         killed = sum(row.verdict is Fate.KILLED for row in decided)
         late = sum(row.verdict is Fate.TIMED_OUT for row in decided)
-        return f"{len(entries)} entries, {killed} killed, {late} timed out"
+        return f"{many(len(entries), 'entry', 'entries')}, {killed} killed, {late} timed out"
 
     # -- mutants ----------------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ class Gate(Run):
         entries = self.ledger
         made = killed = late = argued = 0
         timed_out: list[str] = []
-        progress = MutationProgress()
+        progress = MutationProgress(self.quiet)
         for file, functions in sorted(self.change.functions.items()):
             if not functions or self.stop:
                 continue
@@ -141,7 +142,7 @@ class Gate(Run):
                 for r in report.of(Fate.TIMED_OUT)
             ]
         self.told.note("mutants that never ended, twice", timed_out)
-        return f"{made} mutants, {killed} killed, {late} timed out, {argued} argued"
+        return f"{many(made, 'mutant')}, {killed} killed, {late} timed out, {argued} argued"
 
     def unmutable(self, file: str, functions: frozenset[str]) -> None:
         """The changed functions of which nothing, or not all, can be mutated."""
@@ -175,7 +176,7 @@ class Gate(Run):
         """Every committed input against its committed outcome."""
         log = self.folder / "replay.json"
         errors = self.folder / "replay.log"
-        argv = [sys.executable, "-m", "ci", "replay", "--json"]
+        argv = [sys.executable, "-m", "ci", "replay", "--json", "-"]
         job = Job(argv, errors, REPLAY_LIMIT, cwd=self.root, answer=log)
         run_all([job], 1, self.stop, 1)
         try:
@@ -194,9 +195,9 @@ class Gate(Run):
             alike.setdefault(said, []).append(f"corpus/{row['harness']}/{row['file']}")
         for said, names in alike.items():
             more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
-            count = f"{len(names)} inputs" if len(names) > 1 else names[0]
+            count = many(len(names), "input") if len(names) > 1 else names[0]
             self.red("corpus", f"{count}: {said}", detail="\n".join([*names[:SHOWN], *more]))
-        return f"{len(rows)} inputs, {len(wrong)} wrong"
+        return f"{many(len(rows), 'input')}, {len(wrong)} wrong"
 
     def fuzz(self) -> str:
         """A short campaign of the harnesses that reach the touched files."""

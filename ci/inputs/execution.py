@@ -9,9 +9,11 @@ import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from ci.exits import UsageError
 from ci.inputs import workers
+from ci.wording import unknown
 from harnesses import HARNESSES, outcomes
 from harnesses.outcomes import Outcome
 from triage.limits import MEMORY
@@ -25,26 +27,34 @@ INJECTION = "injection"
 def load(harness: str) -> Callable[[bytes], str]:
     """The harness's function over bytes, with no oracle left to a sample."""
     if harness not in (*HARNESSES, RECORDINGS, INJECTION):
-        raise UsageError(f"there is no harness {harness!r}; there are {', '.join(HARNESSES)}")
+        raise UsageError(unknown("harness", harness, HARNESSES))
     return partial(importlib.import_module(f"harnesses.{harness}").run, thorough=True)
 
 
-def attempt(run: Callable[[bytes], str], data: bytes) -> tuple[str | None, str]:
-    """The outcome of one input, and what an oracle or an exception said against it."""
+class Ended(NamedTuple):
+    """How an input ended: an outcome, or what an oracle or an exception said against it."""
+
+    outcome: str | None
+    wrong: str = ""
+    error: Exception | None = None
+
+
+def attempt(run: Callable[[bytes], str], data: bytes) -> Ended:
+    """Run one input, for so long and with so much memory as any may need."""
     space = resource.getrlimit(resource.RLIMIT_AS)
     with workers.alarm(INPUT_SECONDS):
         signal.alarm(INPUT_SECONDS)
         # An input that eats memory without end gets a MemoryError, and not the machine.
         resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MEMORY, space[1]))
         try:
-            return run(data), ""
+            return Ended(run(data))
         except workers.TooLong as error:
-            return None, str(error)
+            return Ended(None, str(error))
         except Exception as error:
             said = (str(error).splitlines() or [""])[0]
             # An oracle names itself in what it says.
             kind = "oracle " if hasattr(error, "oracle") else f"{type(error).__name__}: "
-            return None, kind + said
+            return Ended(None, kind + said, error)
         finally:
             resource.setrlimit(resource.RLIMIT_AS, space)
 

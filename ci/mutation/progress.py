@@ -1,16 +1,15 @@
 """What a person sees while mutants are judged."""
 
-import sys
 import time
 
-from ci.progress import PLAIN_EVERY, TERMINAL_EVERY, clock
+from ci.progress import Progress, clock
 
 
 class MutationProgress:
-    """One moving line on a terminal, plain lines elsewhere."""
+    """The progress of mutants, file after file; a quiet one says nothing."""
 
-    def __init__(self) -> None:
-        self.terminal = sys.stderr.isatty()
+    def __init__(self, quiet: bool = False) -> None:
+        self.progress = Progress(quiet=quiet)
         self.next = 0.0
         self.begun = time.monotonic()
         self.file = ""
@@ -22,14 +21,11 @@ class MutationProgress:
             self.file, self.begun = file, now
         if now < self.next or not judged:
             return
-        self.next = now + (TERMINAL_EVERY if self.terminal else PLAIN_EVERY)
+        self.next = now + self.progress.every
         rate = judged / max(now - self.begun, 0.1)
-        text = f"{file} {judged}/{due} | {left} survived | {rate:.1f}/s"
-        text += f" | {clock((due - judged) / rate)} left"
-        sys.stderr.write(f"\r\x1b[K{text}" if self.terminal else text + "\n")
-        sys.stderr.flush()
+        told = f"{file} {judged}/{due} | {left} survived | {rate:.1f}/s"
+        self.progress.show(f"{told} | {clock((due - judged) / rate)} left")
 
     def end(self) -> None:
         """What comes next begins a line of its own."""
-        if self.terminal:
-            sys.stderr.write("\r\x1b[K")
+        self.progress.end()

@@ -11,6 +11,7 @@ A process of its own, because an input may take down the process that runs it.
 """
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from pathlib import Path
 
 from ci.fuzzing.merge import content, files
 from ci.inputs.execution import attempt, load
+from ci.output import shown
+from ci.wording import many
 from harnesses import HARNESSES, outcomes, provenance
 from harnesses.outcomes import Outcome
 
@@ -35,7 +38,7 @@ def propose(new: Path, night: str) -> tuple[dict[str, list[Path]], dict[str, str
         run = load(harness)
         have = {content(file) for file in outcomes.inputs(harness)}
         for file in found:
-            outcome, wrong = attempt(run, file.read_bytes())
+            outcome, wrong, _ = attempt(run, file.read_bytes())
             if outcome is None or wrong:
                 notes.append(f"{harness}/{file.name} is not proposed: {wrong}")
             elif content(file) not in have:
@@ -88,7 +91,8 @@ def main(new: Path, target: Path, night: str) -> None:
     counts = {harness: len(inputs) for harness, inputs in chosen.items()}
     if counts:
         told = ", ".join(f"{harness} {count}" for harness, count in counts.items())
-        notes.append(f"{sum(counts.values())} new inputs ({told}): git apply {target.name}")
+        apply = f"git apply {shlex.quote(shown(target))}"
+        notes.append(f"{many(sum(counts.values()), 'new input')} ({told}): {apply}")
     json.dump({"inputs": counts, "notes": notes}, sys.stdout)
 
 

@@ -66,7 +66,7 @@ def _residue(*words: str) -> list[str]:
 
 
 def _replay(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    return _residue("replay", "--json")
+    return _residue("replay", "--json", "-")
 
 
 def _campaign(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
@@ -128,7 +128,7 @@ MINIMISE = 60
 def _triage(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
     argv = _residue("triage", str(tonight.root / "buckets"))
     for path in judge.takes(tonight.night):
-        argv += ["--take", str(path)]
+        argv += ["--from", str(path)]
     if not tonight.hurried:
         argv += ["--minimise", str(max(MINIMISE, int(seconds))), "--replay"]
     return [*argv, "--json", str(folder / "buckets.json")]

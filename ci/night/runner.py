@@ -8,7 +8,6 @@ left. A step that fails, hangs, is killed or cannot start is a line of the night
 import contextlib
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,8 +20,9 @@ from ci.night import child, corpus, history, judge, plan, state
 from ci.night.context import Tonight
 from ci.night.plan import STEPS, Step
 from ci.night.state import CUT, DONE, FAILED, SKIPPED, WAITING, Line, Night
-from ci.process import ROOT, Stop
+from ci.process import Stop, commit
 from ci.progress import TERMINAL_EVERY, Progress, clock, stamp
+from ci.wording import many
 from harnesses import HARNESSES
 
 INTERRUPTED = "interrupted"
@@ -52,16 +52,6 @@ class Asked:
 def now() -> str:
     """The local time with its zone, to the second."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
-
-
-def commit() -> str:
-    """What is checked out, with a mark when the tracked files differ from it."""
-    argv = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    try:
-        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-    except OSError:
-        return "unknown"
-    return done.stdout.strip() or "unknown"
 
 
 def conduct(asked: Asked, stop: Stop, progress: Progress) -> Night:
@@ -168,7 +158,7 @@ def _salvage(asked: Asked, night: Night, progress: Progress) -> None:
     for folder in judge.tries(night.folder, "campaign"):
         count = corpus.salvage(folder, asked.root / "corpus", HARNESSES)
         if count:
-            progress.say(f"kept {count} inputs of the campaign that was cut short")
+            progress.say(f"kept {many(count, 'input')} of the campaign that was cut short")
 
 
 def _close(asked: Asked, night: Night, progress: Progress) -> list[str]:

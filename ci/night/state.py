@@ -92,11 +92,14 @@ class Night:
             return Exit.FOUND
         return Exit.UNTRUSTED if self.untrusted else Exit.CLEAN
 
+    def as_data(self) -> dict[str, Any]:
+        """What night.json has."""
+        return {key: value for key, value in asdict(self).items() if key != "folder"}
+
     def save(self) -> None:
         """Write night.json. A disk that is full is said once, and leaves the older file whole."""
-        data = {key: value for key, value in asdict(self).items() if key != "folder"}
         try:
-            write_aside(self.folder / "night.json", json.dumps(data, indent=1) + "\n")
+            write_aside(self.folder / "night.json", json.dumps(self.as_data(), indent=1) + "\n")
         except OSError as error:
             self.doubt(f"night.json could not be written: {error.strerror}")
 

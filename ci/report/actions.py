@@ -8,7 +8,7 @@ from typing import Any
 
 from ci.output import shown
 from ci.report import findings
-from ci.report.markup import many
+from ci.wording import many
 
 FINDINGS = 5
 SURVIVORS = 3

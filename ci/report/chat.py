@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ci.report import findings
-from ci.report.markup import line, many
+from ci.report.markup import line
 from ci.report.page import COLOURS
+from ci.wording import many
 
 LINES = 12
 WIDTH = 160
@@ -48,7 +49,7 @@ def _figures(figures: dict[str, Any]) -> list[str]:
         parts.append(f"{cells['reached']} of {cells['possible']} refusal cells")
     rows = figures["harnesses"] or []
     if rows:
-        parts.append(f"{sum(row['executions'] or 0 for row in rows):,.0f} executions")
+        parts.append(many(sum(row["executions"] or 0 for row in rows), "execution"))
         parts.append(many(sum(row["new"] or 0 for row in rows), "new input"))
     mutants = figures["survivors"]
     if mutants and mutants["score"] is not None:

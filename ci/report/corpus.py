@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ci.report.markup import Html, el, folded, join, table
+from ci.wording import many
 
 # An outcome that is rarer than the first so many is counted with the rest.
 OUTCOMES = 40
@@ -32,8 +33,8 @@ def section(found: list[dict[str, Any]] | None) -> Html:
 
 
 def _harness(row: dict[str, Any]) -> Html:
-    kinds = len(row["outcomes"])
-    head = f"{row['harness']}: {row['inputs'] or 0:,} inputs, {kinds} kinds of outcome"
+    kinds = many(len(row["outcomes"]), "kind")
+    head = f"{row['harness']}: {many(row['inputs'] or 0, 'input')}, {kinds} of outcome"
     sizes = [(_bound(row["sizes"], at), size["inputs"]) for at, size in enumerate(row["sizes"])]
     tables = (
         _bars("Sizes", "bytes", sizes),

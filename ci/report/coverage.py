@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ci.process import ROOT
-from ci.report.markup import Html, el, folded, join, many, table
+from ci.report.markup import Html, el, folded, join, table
+from ci.wording import many
 
 # Lines shown around one that is missed.
 CONTEXT = 2

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ci.report.markup import Html, el, folded, join, table
 from ci.report.style import DASHES, SERIES
+from ci.wording import many
 
 WIDTH, HEIGHT = 380, 230
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 10, 40
@@ -270,7 +271,7 @@ def nights(history: list[dict[str, Any]] | None) -> Html:
     ]
     return join(
         [
-            el("h3", f"Over the last {len(history)} nights"),
+            el("h3", f"Over the last {many(len(history), 'night')}"),
             el("div", *(el("div", chart_) for chart_ in own), class_="charts"),
             legend(harnesses),
             el("div", *shared, class_="charts"),

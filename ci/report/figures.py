@@ -12,8 +12,8 @@ from typing import Any
 from ci.exits import Exit
 from ci.fuzzing import floors
 from ci.report import survivors
-from ci.report.markup import many
 from ci.report.read import counts, mapping, number, rows, string, strings, whole
+from ci.wording import many
 from harnesses import HARNESSES
 
 FORMAT = 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ci.report.markup import Html, command, el, folded, join, line, many
+from ci.report.markup import Html, command, el, folded, join, line
+from ci.wording import many
 
 # Shown one by one; of more than this a page is no place.
 SHOWN = 60
@@ -67,7 +68,7 @@ def _facts(found: dict[str, Any]) -> str:
     if found["last_seen"]:
         facts.append(f"last {line(found['last_seen'], 40)}")
     if found["size"] is not None:
-        facts.append(f"{found['size']:,} bytes")
+        facts.append(many(found["size"], "byte"))
     if not found["reproduced"]:
         facts.append("it did not happen again")
     if found["note"]:

@@ -4,6 +4,12 @@ import os
 from pathlib import Path
 
 
+def address() -> str:
+    """Where the repository of the run is to be seen; nothing elsewhere."""
+    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    return f"{server}/{name}" if server and name else ""
+
+
 def page(markdown: str) -> None:
     """Adds to the run's summary page; without one, nothing."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")

@@ -46,11 +46,6 @@ def line(value: object, most: int = 200, keep: int = 0) -> str:
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 
-def many(count: float, noun: str) -> str:
-    """`1 finding`, `2 findings`."""
-    return f"{count:,.0f} {noun}{'' if count == 1 else 's'}"
-
-
 def text(value: object) -> Html:
     """Markup of a value: itself when it is markup, escaped when it is anything else."""
     return value if isinstance(value, Html) else Html(html.escape(plain(value)))

@@ -11,6 +11,7 @@ from ci.report import corpus, coverage, curves, findings, refusals, survivors
 from ci.report.figures import red
 from ci.report.markup import Html, command, el, folded, join, table
 from ci.report.style import sheet
+from ci.wording import many
 
 COLOURS = {
     "green": "green",
@@ -122,7 +123,7 @@ def _tiles(figures: dict[str, Any]) -> Html:
         (
             "executions",
             f"{sum(row['executions'] or 0 for row in rows):,.0f}" if rows else None,
-            f"{len(rows)} harnesses",
+            many(len(rows), "harness", "harnesses"),
         ),
         (
             "new inputs",

@@ -10,6 +10,7 @@ from ci.process import ROOT
 from ci.report import read
 from ci.report.markup import Html, el, folded, join, line, table
 from ci.report.read import counts, mapping, number, rows, string, whole
+from ci.wording import many
 from mutants import ledger
 from mutants.verdicts import Verdict
 
@@ -159,7 +160,7 @@ def _grouped(found: dict[str, Any]) -> Html:
     for at, mutant in enumerate(shown):
         functions = groups.setdefault(mutant["file"], {})
         functions.setdefault(mutant["function"], []).append(_one(mutant, at < FULL))
-    what = f"{left:,} mutants are left that nobody argued"
+    what = f"{many(left, 'mutant')} {'is' if left == 1 else 'are'} left that nobody argued"
     if left > FULL:
         what += (
             f"; {FULL} are shown as diffs and {len(shown) - FULL:,} in a line each. All of them, "

@@ -45,15 +45,11 @@ def _served(stage: Stage) -> None:
     stage.peer.serve()
 
 
-def _say_first(stage: Stage, count: int, data: bytes) -> None:
-    """The client says so many bytes; the rest is what the call may feed."""
-    stage.peer.say(data[:count])
-    stage.rest = data[count:]
-
-
 def _hello_begun(stage: Stage) -> None:
     stage.peer.serve()
-    _say_first(stage, 90, stage.peer.client.hello())
+    data = stage.peer.client.hello()
+    stage.peer.say(data[:90])
+    stage.rest = data[90:]
 
 
 def _flight_waits(stage: Stage) -> None:
@@ -72,7 +68,9 @@ def _flight_taken(stage: Stage) -> None:
 
 def _finished_begun(stage: Stage) -> None:
     stage.peer.greet()
-    _say_first(stage, 40, stage.peer.client.finish())
+    data = stage.peer.client.finish()
+    stage.peer.say(data[:40])
+    stage.rest = data[40:]
 
 
 def _tickets_wait(stage: Stage) -> None:
@@ -123,7 +121,9 @@ def _queue_is_full(stage: Stage) -> None:
 
 def _record_begun(stage: Stage) -> None:
     stage.establish()
-    _say_first(stage, 100, stage.peer.client.send(TEXT))
+    data = stage.peer.client.send(TEXT)
+    stage.peer.say(data[:100])
+    stage.rest = data[100:]
 
 
 def _peer_closed(stage: Stage) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import table
+from ci.results import Json
 
 RESULT = table.Result(
     "example",
@@ -43,22 +44,7 @@ def test_a_file_is_written_besides_the_table(
 ) -> None:
     """And nothing is left of the writing."""
     target = tmp_path / "result.json"
-    table.show(RESULT, str(target))
+    table.show(RESULT, Json(str(target)))
     assert json.loads(target.read_text())["rows"] == [dict(row) for row in RESULT.rows]
     assert list(tmp_path.iterdir()) == [target]
     assert "another" in capsys.readouterr().out
-
-
-def test_json_on_standard_output_is_nothing_but_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """So that a program can read it from a pipe."""
-    table.show(RESULT, "-")
-    assert json.loads(capsys.readouterr().out)["bench"] == "example"
-
-
-@pytest.mark.parametrize("target", ["missing/result.json", "."])
-def test_a_file_that_cannot_be_written_is_said_before_the_work(target: str, tmp_path: Path) -> None:
-    """A missing folder; a folder."""
-    assert table.check_json(str(tmp_path / target)) is not None
-    assert table.check_json(str(tmp_path / "result.json")) is None
-    assert table.check_json(None) is None
-    assert table.check_json("-") is None

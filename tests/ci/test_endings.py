@@ -108,7 +108,7 @@ NAMED = (
     "replay recordings {}",
     "triage {}",
     "triage {} --replay",
-    "triage --take {}",
+    "triage --from {}",
     "triage --known {}",
     "triage --json {}",
     "minimise {}",
@@ -177,7 +177,7 @@ def residue(*words, prepare=None, **streams):
     )
 
 
-SAYS_SOMETHING = ("--help", "fuzz --help", "bench --help", "doctor", "doctor --json", "triage")
+SAYS_SOMETHING = ("--help", "fuzz --help", "bench --help", "doctor", "doctor --json -", "triage")
 
 
 @pytest.mark.parametrize("line", [*SAYS_SOMETHING, "replay hello corpus/hello/handmade-alpn"])
@@ -188,7 +188,7 @@ def test_an_output_without_room_is_one_line_and_exit_3(line):
     assert "No space left on device" in done.stderr
 
 
-@pytest.mark.parametrize("line", ["--help", "fuzz --help", "doctor", "doctor --json"])
+@pytest.mark.parametrize("line", ["--help", "fuzz --help", "doctor", "doctor --json -"])
 def test_a_reader_that_goes_away_is_told_nothing(line):
     """Not even by the interpreter, which writes what is left once more when it ends."""
     read, write = os.pipe()

@@ -1,8 +1,11 @@
 """What a person sees while a campaign runs."""
 
 import io
+import os
 from pathlib import Path
 from types import SimpleNamespace
+
+import pytest
 
 from ci.fuzzing.allocation import shares
 from ci.fuzzing.progress import FuzzingProgress
@@ -32,12 +35,38 @@ def test_a_line_has_time_rates_edges_and_finds():
     progress = FuzzingProgress(io.StringIO(), {"hello": 2})
     progress(phase(("hello", 0, 0), ("server", None, 0)), 1.0)
     assert progress.line(phase(("hello", 0, 0), ("server", None, 0)), 1.0) == (
-        "  59 s left | hello starts 0 runs 0 edges 2 finds | server waits 0 runs 0 edges 0 finds"
+        "  59 s left, 0 runs, 2 finds | hello starts"
     )
     progress(phase(("hello", 40_000, 512)), 3.0)
     assert progress.line(phase(("hello", 40_000, 512)), 3.0) == (
-        "  57 s left | hello 20,000/s 40,000 runs 512 edges 2 finds"
+        "  57 s left, 40,000 runs, 2 finds | hello 20,000/s 512 edges"
     )
+    assert progress.line(phase(("hello", 1, 1)), 3.0) == (
+        "  57 s left, 1 run, 2 finds | hello 20,000/s 1 edge"
+    )
+
+
+@pytest.mark.parametrize("terminal, most", [(True, 79), (False, 199)])
+def test_a_line_of_many_harnesses_is_as_long_as_its_stream_bears(terminal, most, monkeypatch):
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 24)))
+    stream = Terminal() if terminal else io.StringIO()
+    progress = FuzzingProgress(stream)
+    states = [(f"harness-{number}", 10**6, 1000) for number in range(20)]
+    told = progress.line(phase(*states), 3.0)
+    assert most - 40 < len(told) <= most and told.endswith(" more")
+    progress.say("word " * 100)
+    assert max(len(line) for line in stream.getvalue().splitlines()) <= most
+
+
+def test_who_is_quiet_says_nothing_and_leaves_no_mark():
+    for stream in (Terminal(), io.StringIO()):
+        progress, line = FuzzingProgress(stream, quiet=True), Line("triage", stream, quiet=True)
+        progress(phase(("hello", 10, 1)), 100.0)
+        progress.say("merging")
+        progress.show("half of it")
+        line("1 of 2")
+        line.end()
+        assert stream.getvalue() == ""
 
 
 def test_elsewhere_than_on_a_terminal_lines_are_few_and_plain():

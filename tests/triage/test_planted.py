@@ -97,13 +97,13 @@ def test_from_a_killed_campaign_to_a_red_replay(
     planted = Planted(fault, tmp_path, monkeypatch)
     request.addfinalizer(planted.end)
     planted.finds("crash-aa", fault.data)
-    code, (row,) = planted.triage("--take", str(planted.out))
+    code, (row,) = planted.triage("--from", str(planted.out))
     assert code == 1 and (row["kind"], row["state"], row["count"]) == (fault.kind, "new", 1)
     if name in ("loop", "eater"):
         # The function that loops, and not what it calls: that is another one each time.
         assert "hello.py:parse" in row["frames"] and "hello.py:_turn" not in row["frames"]
     identity = str(row["id"])
-    _, (row,) = planted.triage("--take", str(planted.out), "--minimise", "100")
+    _, (row,) = planted.triage("--from", str(planted.out), "--minimise", "100")
     assert (row["id"], row["count"]) == (identity, 1)
     file = planted.store / f"{identity}.input"
     assert row["size"] == file.stat().st_size
@@ -151,7 +151,7 @@ def test_a_wrong_outcome_is_made_smaller_beside_the_right_tree(
     }
     replayed = tmp_path / "replay.json"
     replayed.write_text(json.dumps([row]))
-    code, (made,) = planted.triage("--take", str(replayed))
+    code, (made,) = planted.triage("--from", str(replayed))
     assert (code, made["kind"], made["committed"]) == (1, "outcome", f"server/{fault.input}")
     assert (made["expected"], made["found"]) == ("tls-protocol-version", "tls-record-overflow")
     identity = str(made["id"])

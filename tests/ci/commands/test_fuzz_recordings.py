@@ -60,7 +60,7 @@ def test_what_came_before_the_mutated_line_is_left_as_it_was():
 
 
 def test_a_run_ends_clean_and_says_what_it_did(tmp_path, capsys, monkeypatch):
-    assert fuzz("--count", "60", "--seed", "3", "--json", out=tmp_path / "one") == Exit.CLEAN
+    assert fuzz("--count", "60", "--seed", "3", "--json", "-", out=tmp_path / "one") == Exit.CLEAN
     data = json.loads(capsys.readouterr().out)
     assert data["executions"] == sum(data["ends"].values()) == 60
     assert json.loads((tmp_path / "one" / "summary.json").read_text()) == data

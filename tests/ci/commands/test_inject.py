@@ -47,7 +47,7 @@ def summary(out):
 
 
 def test_a_run_makes_every_injection_and_says_so(tmp_path, capsys, held):
-    assert run(CALM, "--json", out=tmp_path) == Exit.CLEAN
+    assert run(CALM, "--json", "-", out=tmp_path) == Exit.CLEAN
     data = json.loads(capsys.readouterr().out)
     assert data == summary(tmp_path)
     assert data["whole"] and data["scenarios"] == data["of_scenarios"] == 1
@@ -78,7 +78,7 @@ def test_what_is_found_replays_as_an_input_and_is_sorted_into_buckets(tmp_path, 
     assert command.main(["replay", "injection", str(file)]) == Exit.FOUND
     assert "oracle bytes" in capsys.readouterr().out
     store = tmp_path / "buckets"
-    assert command.main(["triage", str(store), "--take", str(tmp_path)]) == Exit.FOUND
+    assert command.main(["triage", str(store), "--from", str(tmp_path)]) == Exit.FOUND
     # It is run again in a process where nothing is planted.
     assert "injection bytes" in capsys.readouterr().out
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -48,9 +49,25 @@ def test_an_input_without_an_outcome_and_an_outcome_without_an_input_are_red(fol
     [(b"!", "oracle residue: 3 bytes left"), (b"?", "ValueError: not a byte of ours")],
 )
 def test_what_an_oracle_or_an_exception_says_is_red(folder, tmp_path, capsys, data, says):
+    """With the bucket that triage sorts it into and with where it is, in one line."""
     (tmp_path / "found").write_bytes(data)
-    assert main(["replay", "tiny", str(tmp_path / "found")]) == 1
-    assert f"WRONG: {says}\n" in capsys.readouterr().out
+    assert main(["replay", "tiny", str(tmp_path / "found"), "--json", str(tmp_path / "rows")]) == 1
+    said = capsys.readouterr().out
+    (row,) = json.loads((tmp_path / "rows").read_text())
+    assert re.fullmatch("[0-9a-f]{12}", row["bucket"]) and row["frames"] == ["ci/tiny.py:run"]
+    where = f"(bucket {row['bucket']}, at ci/tiny.py:run)"
+    assert f"WRONG: {says} {where}\n" in said and "Traceback" not in said
+    assert main(["replay", "tiny", str(tmp_path / "found"), "-v"]) == 1
+    assert f"{where}\n  Traceback" in capsys.readouterr().out
+
+
+def test_who_is_quiet_says_what_is_wrong_and_how_many(folder, tmp_path, capsys):
+    (tmp_path / "found").write_bytes(b"!")
+    assert main(["replay", "tiny", "-q"]) == 0
+    assert capsys.readouterr().out == "2 inputs, 0 wrong\n"
+    assert main(["replay", "tiny", str(tmp_path / "found"), "--quiet"]) == 1
+    first, last = capsys.readouterr().out.splitlines()
+    assert "WRONG" in first and last == "1 input, 1 wrong"
 
 
 def test_an_input_that_does_not_end_is_stopped_and_red(folder, tmp_path, capsys, monkeypatch):
@@ -93,7 +110,7 @@ def test_update_leaves_alone_what_is_not_committed(folder, tmp_path, monkeypatch
 
 def test_a_program_can_read_it(folder, capsys):
     (folder / "plain").write_bytes(b"e")
-    assert main(["replay", "--json"]) == 1
+    assert main(["replay", "--json", "-"]) == 1
     rows = json.loads(capsys.readouterr().out)
     assert [(row["file"], bool(row["wrong"])) for row in rows] == [
         ("client", False),
@@ -104,7 +121,7 @@ def test_a_program_can_read_it(folder, capsys):
 @pytest.mark.parametrize(
     "args, says",
     [
-        (["nobody"], "there is no harness 'nobody'; there are tiny"),
+        (["nobody"], "there is no harness 'nobody'; choose from tiny"),
         (["tiny", "/no/such/file"], "/no/such/file: No such file"),
         (["tiny", "."], "Is a directory"),
     ],

@@ -2,8 +2,10 @@
 
 import json
 import os
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +27,7 @@ class Prober:
     fixed = False
 
     def __init__(self, harness="tiny", root=None, limits=None):
-        self.harness = harness
+        self.harness, self.root = harness, root
 
     def __enter__(self):
         return self
@@ -81,7 +83,7 @@ def rows() -> list[dict[str, object]]:
 
 def test_an_empty_store_says_what_fills_it(here, capsys):
     assert main(["triage"]) == 0
-    assert "no bucket: none in store; residue triage --take OUT" in capsys.readouterr().out
+    assert "no bucket: none in store; residue triage --from OUT" in capsys.readouterr().out
     assert not (here / "store").exists()
 
 
@@ -90,15 +92,15 @@ def test_a_bucket_that_cannot_be_read_is_told_and_hides_no_other(here, capsys):
     (here / "store" / "0123456789ab.json").write_text("{torn")
     assert main(["triage"]) == 3
     assert "0123456789ab.json is no bucket" in capsys.readouterr().err
-    assert main(["triage", "--take", "out", "--json", "rows.json"]) == 1
+    assert main(["triage", "--from", "out", "--json", "rows.json"]) == 1
     assert len(json.loads((here / "rows.json").read_text())) == 1
     assert (here / "store" / "0123456789ab.json").read_text() == "{torn"
 
 
 def test_a_finding_is_a_bucket_with_all_that_a_report_needs(here, capsys):
-    assert main(["triage", "--take", "out", "--json", "rows.json"]) == 1
+    assert main(["triage", "--from", "out", "--json", "rows.json"]) == 1
     out = capsys.readouterr().out
-    assert "tiny residue: residue: 3 bytes left" in out and "1 buckets: 1 new" in out
+    assert "tiny residue: residue: 3 bytes left" in out and "1 bucket: 1 new" in out
     (row,) = json.loads((here / "rows.json").read_text())
     assert {key: row[key] for key in ("harness", "kind", "oracle", "state", "count", "size")} == {
         "harness": "tiny",
@@ -115,17 +117,17 @@ def test_a_finding_is_a_bucket_with_all_that_a_report_needs(here, capsys):
 
 
 def test_the_same_folder_twice_counts_once_and_a_smaller_input_is_kept(here):
-    main(["triage", "--take", "out", "--take", "out"])
+    main(["triage", "--from", "out", "--from", "out"])
     left(here / "out", b"!")
     left(here / "out", b"!another", "crash-bb")
-    main(["triage", "--take", "out"])
+    main(["triage", "--from", "out"])
     (row,) = rows()
     assert (row["count"], row["size"]) == (3, 1)
 
 
 def test_what_is_not_reproduced_is_kept_and_says_so(here, capsys):
     left(here / "out", b"fine", "timeout-bb")
-    assert main(["triage", "--take", "out"]) == 1
+    assert main(["triage", "--from", "out"]) == 1
     out = capsys.readouterr().out
     assert "not reproduced: in a fresh process it ended as waiting" in out
     assert "2 buckets: 2 new" in out
@@ -137,12 +139,12 @@ def test_what_is_not_reproduced_is_kept_and_says_so(here, capsys):
 
 def test_a_slow_unit_that_was_only_the_load_is_none(here):
     left(here / "out", b"fine", "slow-unit-bb")
-    main(["triage", "--take", "out"])
+    main(["triage", "--from", "out"])
     assert len(rows()) == 1
 
 
 def test_a_known_one_is_green_until_its_day_has_passed(here, capsys):
-    main(["triage", "--take", "out"])
+    main(["triage", "--from", "out"])
     (row,) = rows()
     (here / "known.toml").write_text(
         f'[[known]]\nbucket = "{row["id"]}"\nreason = "the next release"\nexpires = 2027-01-31\n'
@@ -163,7 +165,7 @@ def test_a_known_one_that_is_gone_is_listed_as_stale(here, capsys):
 
 
 def test_what_a_replay_finds_gone_is_fixed_and_comes_back_when_it_is_seen_again(here, capsys):
-    main(["triage", "--take", "out"])
+    main(["triage", "--from", "out"])
     Prober.fixed = True
     assert main(["triage", "--replay", "--today", "2027-01-01"]) == 0
     out = capsys.readouterr().out
@@ -172,12 +174,12 @@ def test_what_a_replay_finds_gone_is_fixed_and_comes_back_when_it_is_seen_again(
     assert rows()[0]["fixed"] == "2027-01-01T00:00:00Z"
     Prober.fixed = False
     left(here / "more", b"!again and longer")
-    assert main(["triage", "--take", "more"]) == 1
+    assert main(["triage", "--from", "more"]) == 1
     assert "came back: it was fixed 2027-01-01" in capsys.readouterr().out
 
 
 def test_minimising_makes_it_small_once(here):
-    main(["triage", "--take", "out", "--minimise", "9"])
+    main(["triage", "--from", "out", "--minimise", "9"])
     (row,) = rows()
     assert row["minimised"] and row["size"] == 1
     runs = []
@@ -192,14 +194,14 @@ def test_minimising_makes_it_small_once(here):
 def test_an_unreadable_finding_is_named_and_the_rest_is_taken(here, capsys):
     (here / "out" / "findings" / "tiny").mkdir(parents=True)
     (here / "out" / "findings" / "tiny" / "half.json").write_text("{")
-    assert main(["triage", "--take", "out"]) == 1
+    assert main(["triage", "--from", "out"]) == 1
     said = capsys.readouterr()
     assert "half.json is no finding" in said.err and "1 new" in said.out
     for file in (here / "out" / "shards").rglob("crash-*"):
         file.unlink()
     Prober.fixed = True
     main(["triage", "--replay"])
-    assert main(["triage", "--take", "out"]) == 3
+    assert main(["triage", "--from", "out"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -207,8 +209,8 @@ def test_an_unreadable_finding_is_named_and_the_rest_is_taken(here, capsys):
     [
         (["triage", "nothing"], "there is no nothing"),
         (["triage", "known.toml"], "known.toml is not a folder"),
-        (["triage", "--take", "nothing"], "there is no nothing"),
-        (["triage", "--take", "known.toml"], "not what residue replay --json prints"),
+        (["triage", "--from", "nothing"], "there is no nothing"),
+        (["triage", "--from", "known.toml"], "not what residue replay --json prints"),
         (["triage", "--known", "nothing"], "nothing: No such file"),
         (["triage", "--against", "x"], "--against is for --minimise"),
         (["triage", "--json", "known.toml/x"], "cannot be written"),
@@ -229,9 +231,9 @@ def test_what_cannot_be_done_is_one_line_and_exit_2(here, capsys, argv, says):
 
 
 def test_a_folder_that_no_run_left_does_not_keep_others_from_being_taken(here, capsys):
-    assert main(["triage", "--take", "corpus"]) == 3
+    assert main(["triage", "--from", "corpus"]) == 3
     assert "corpus has no folder findings, shards, new: no run left it" in capsys.readouterr().err
-    assert main(["triage", "--take", "corpus", "--take", "out"]) == 1
+    assert main(["triage", "--from", "corpus", "--from", "out"]) == 1
     assert "1 new" in capsys.readouterr().out
 
 
@@ -243,7 +245,7 @@ def test_a_store_that_is_not_there_yet_is_made_for_work_and_not_for_a_look(here)
 
 def test_a_broken_file_of_known_ones_is_exit_2_before_anything_runs(here, capsys):
     (here / "known.toml").write_text("[[known]]\nbucket = 3\n")
-    assert main(["triage", "--take", "out"]) == 2
+    assert main(["triage", "--from", "out"]) == 2
     assert "entry 1 has no reason" in capsys.readouterr().err
     assert not (here / "store").exists()
 
@@ -275,7 +277,7 @@ def test_an_input_that_shows_it_now_and_then_is_not_cut(here, capsys, monkeypatc
 
 @pytest.mark.parametrize("where", ["file", "bucket"])
 def test_an_interruption_keeps_the_smallest_so_far(here, monkeypatch, where):
-    main(["triage", "--take", "out"])
+    main(["triage", "--from", "out"])
     (row,) = rows()
     real = Prober.shows
 
@@ -304,7 +306,7 @@ def test_an_interruption_keeps_the_smallest_so_far(here, monkeypatch, where):
 
 
 def test_a_bucket_is_promoted_with_the_outcome_that_was_asked_for(here, capsys):
-    main(["triage", "--take", "out"])
+    main(["triage", "--from", "out"])
     (row,) = rows()
     capsys.readouterr()
     assert main(["promote", row["id"]]) == 2
@@ -318,8 +320,47 @@ def test_a_bucket_is_promoted_with_the_outcome_that_was_asked_for(here, capsys):
     assert main(["promote", row["id"], "--outcome", "waiting"]) == 2
 
 
+@pytest.mark.parametrize("named", ["bucket", "file"])
+def test_the_outcome_of_a_promoted_input_is_a_right_trees(here, capsys, monkeypatch, named):
+    """What the input ends as there, where the bug is not: it need not be said by hand."""
+
+    class Right(Prober):
+        def ask(self, data):
+            assert self.root == Path("right")
+            return SimpleNamespace(outcome="established suite=S group=G retried=no")
+
+    monkeypatch.setattr(promote.reference_tree, "tree", lambda named: nullcontext(Path(named)))
+    monkeypatch.setattr(promote, "Prober", Right)
+    main(["triage", "--from", "out", "--json", "rows.json"])
+    (row,) = json.loads(Path("rows.json").read_text())
+    words = [row["id"]] if named == "bucket" else [row["input"], "--harness", "tiny", "--name", "x"]
+    assert main(["promote", *words, "--against", "right", "--outcome", "waiting"]) == 2
+    assert "give one" in capsys.readouterr().err
+    assert main(["promote", *words, "--against", "right", "--json", "made.json"]) == 0
+    made = json.loads(Path("made.json").read_text())
+    assert made["outcome"] == "established suite=S group=G retried=no"
+    name = made["file"].rpartition("/")[2]
+    assert outcomes.read("tiny")[name].outcome == made["outcome"]
+    assert "residue replay is red until that is so" in capsys.readouterr().out
+
+
+def test_a_tree_that_has_the_bug_too_cannot_say_what_is_right(here, capsys, monkeypatch):
+    class Wrong(Prober):
+        def ask(self, data):
+            return SimpleNamespace(outcome=None)
+
+    monkeypatch.setattr(promote.reference_tree, "tree", lambda named: nullcontext(Path(named)))
+    monkeypatch.setattr(promote, "Prober", Wrong)
+    main(["triage", "--from", "out", "--json", "rows.json"])
+    (row,) = json.loads(Path("rows.json").read_text())
+    capsys.readouterr()
+    assert main(["promote", row["id"], "--against", "wrong"]) == 2
+    assert "it has no outcome in wrong either" in capsys.readouterr().err
+    assert "tiny" in outcomes.path("tiny").name and len(outcomes.read("tiny")) == 2
+
+
 def test_a_bucket_of_the_nights_is_promoted_by_its_id_alone(here, capsys):
-    main(["triage", "nightly/buckets", "--take", "out", "--json", "rows.json"])
+    main(["triage", "nightly/buckets", "--from", "out", "--json", "rows.json"])
     (row,) = json.loads((here / "rows.json").read_text())
     assert main(["promote", row["id"], "--dir", "store", "--outcome", "tls-decode-error"]) == 2
     assert "neither a file nor a bucket of store" in capsys.readouterr().err
@@ -329,7 +370,7 @@ def test_a_bucket_of_the_nights_is_promoted_by_its_id_alone(here, capsys):
 
 
 def test_what_is_gone_is_asked_for_too_and_what_was_only_slow_is_not(here, capsys):
-    main(["triage", "--take", "out"])
+    main(["triage", "--from", "out"])
     (row,) = rows()
     Prober.fixed = True
     capsys.readouterr()
@@ -340,7 +381,7 @@ def test_what_is_gone_is_asked_for_too_and_what_was_only_slow_is_not(here, capsy
     Prober.judge, before = (lambda self, data: Verdict("waiting", [slow])), Prober.judge
     try:
         left(here / "more", b"long", "slow-unit-aa")
-        main(["triage", "--take", "more"])
+        main(["triage", "--from", "more"])
         (made,) = (row for row in rows() if row["kind"] == "slow")
         assert made["seconds"] == 2.0 and made["state"] == "new"
         assert main(["promote", made["id"]]) == 0
@@ -354,4 +395,4 @@ def test_the_day_is_today_when_none_is_given(here):
     (here / "known.toml").write_text(
         f'[[known]]\nkind = "oracle"\nreason = "r"\nexpires = {date.today().isoformat()}\n'
     )
-    assert main(["triage", "--take", "out"]) == 0
+    assert main(["triage", "--from", "out"]) == 0

@@ -14,7 +14,7 @@ from tests.ci.examples import words
 
 def test_a_few_seconds_of_hello_end_well_with_coverage_and_a_canary(tmp_path, capsys):
     smaller = words("fuzz", seconds="12", jobs="1", out=str(tmp_path / "out"))
-    code = main([*smaller, "--json"])
+    code = main([*smaller, "--json", "-"])
     data = json.loads(capsys.readouterr().out)
     assert (code, data["untrusted"], data["findings"]) == (0, [], [])
     hello = data["harnesses"]["hello"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import engine
 from ci.command import main
 from ci.commands import gate
 from ci.exits import Exit, Untrusted, UsageError
@@ -161,10 +162,12 @@ def test_deleted_and_changed_tests_inputs_and_plants_are_listed(repo: Path) -> N
 def test_no_merge_base_is_no_run_and_says_what_to_do(repo: Path, tmp_path: Path) -> None:
     git(repo, "checkout", "-q", "--orphan", "alone")
     git(repo, "commit", "-q", "-m", "alone")
-    with pytest.raises(Untrusted, match=r"no merge base; .*git fetch --unshallow"):
+    with pytest.raises(Untrusted, match=r"no merge base$"):
         diff.since("main", repo)
-    with pytest.raises(UsageError, match="no revision 'nowhere'"):
+    with pytest.raises(UsageError, match=r"no such commit: 'nowhere'$"):
         diff.since("nowhere", repo)
+    with pytest.raises(UsageError, match=r"no such commit: 'mian'; did you mean main\?$"):
+        diff.since("mian", repo)
     with pytest.raises(UsageError):
         diff.since("--help", repo)
     (tmp_path / "none").mkdir()
@@ -172,10 +175,20 @@ def test_no_merge_base_is_no_run_and_says_what_to_do(repo: Path, tmp_path: Path)
         diff.since("main", tmp_path / "none")
 
 
+def test_a_clone_without_all_of_its_history_says_how_to_have_the_rest(
+    repo: Path, tmp_path: Path
+) -> None:
+    git(repo, "commit", "-q", "--allow-empty", "-m", "another")
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repo}", str(shallow))
+    with pytest.raises(UsageError, match=r"no such commit: 'v1'; .*git fetch --unshallow"):
+        diff.since("v1", shallow)
+
+
 @needs_git
 def test_the_command_ends_with_these_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gate", "--since", "no-such-branch"]) == Exit.USAGE
-    assert "git fetch" in capsys.readouterr().err
+    assert "there is no such commit: 'no-such-branch'" in capsys.readouterr().err
 
 
 # -- the catalogue ----------------------------------------------------------------------------
@@ -359,19 +372,46 @@ def test_the_summary_is_a_table_and_its_cells_are_escaped() -> None:
     assert "```diff\n-x\n+y\n```" in page
 
 
-def test_the_files_are_json_sarif_and_markdown(tmp_path: Path) -> None:
+def test_the_files_are_json_sarif_and_markdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     report.write(told(), tmp_path)
     data = json.loads((tmp_path / "gate.json").read_text())
     assert data["findings"][0]["line"] == 7 and data["base"] == "0" * 40
     log = json.loads((tmp_path / "gate.sarif").read_text())
     (run,) = log["runs"]
-    assert log["version"] == "2.1.0" and run["tool"]["driver"]["name"] == "residue gate"
+    driver = run["tool"]["driver"]
+    assert log["version"] == "2.1.0" and driver["name"] == "residue gate"
+    assert driver["version"] == engine.__version__ and "informationUri" not in driver
     (result,) = run["results"]
     rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
     assert result["ruleId"] == "survivor" and {"survivor", "lost", "corpus"} <= rules
     place = result["locations"][0]["physicalLocation"]
     assert place["region"]["startLine"] == 7
     assert (tmp_path / "gate.md").read_text() == report.markdown(told())
+
+
+def test_where_a_run_is_hosted_its_findings_say_at_which_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://host.example")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "owner/name")
+    (run,) = report.sarif(told())["runs"]
+    assert run["tool"]["driver"]["informationUri"] == "https://host.example/owner/name"
+
+
+@pytest.mark.parametrize(
+    "given, word",
+    [
+        (report.Verdict("main", "0" * 40), "green: nothing found since main (000000000000)"),
+        (report.Verdict("main", "0" * 40, untrusted=["no"]), "not to be trusted since main"),
+        (report.Verdict("main", "0" * 40, findings=[report.Finding("lost", "a")]),
+         "red: 1 finding since main"),
+    ],
+)  # fmt: skip
+def test_the_last_line_says_what_it_comes_to(given: report.Verdict, word: str) -> None:
+    assert report.text(given).splitlines()[-1].startswith(f"gate: {word}")
 
 
 def test_a_hosted_run_gets_annotations_and_its_summary_page(

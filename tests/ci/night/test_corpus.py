@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -62,14 +63,18 @@ def test_what_an_oracle_is_against_is_not_proposed(tmp_path, monkeypatch, capsys
     tiny.install(monkeypatch, tmp_path / "corpus", known=b"k")
     monkeypatch.setattr(patch, "HARNESSES", ("tiny",))
     new = fill(tmp_path / "new" / "tiny", b"k", b"e!", b"!", b"?")
-    patch.main(new.parent, tmp_path / "it.patch", "n1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "night 1").mkdir()
+    target = tmp_path / "night 1" / "it.patch"
+    patch.main(new.parent, target, "n1")
     said = json.loads(capsys.readouterr().out)
+    assert said["notes"][2] == "1 new input (tiny 1): git apply 'night 1/it.patch'"
     assert said["inputs"] == {"tiny": 1}
     assert [note.split(": ")[0] for note in said["notes"][:2]] == [
         "tiny/2 is not proposed",
         "tiny/3 is not proposed",
     ]
-    text = (tmp_path / "it.patch").read_text()
+    text = target.read_text()
     assert "+1\testablished suite=S group=G retried=no\n" in text
     assert "+tiny/1\tfound by fuzzing, night n1\n" in text
 
@@ -102,7 +107,9 @@ def test_the_patch_applies_to_a_clone_whose_corpus_then_holds(tmp_path):
         shutil.copyfile(ROOT / name, clone / name)
     subprocess.run([*GIT, "init", "-q"], cwd=clone, check=True)
     subprocess.run([*GIT, "apply", "--check", str(target)], cwd=clone, check=True)
-    subprocess.run([*GIT, "apply", str(target)], cwd=clone, check=True)
+    # As it is told: whoever copies the command from the report stands in the checkout.
+    _, _, told = said["notes"][-1].partition(": git ")
+    subprocess.run([*GIT, *shlex.split(told)], cwd=clone, check=True)
     tests = ["tests/harnesses/test_corpus.py", "-k", "hello or ticket or provenance"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
