@@ -82,7 +82,7 @@ class ClientAuthentication:
         self.clock_ms = max(self.clock_ms, now_ms)
 
     def on_certificate(self, area: Area, message: memoryview) -> Refusal | None:
-        """The client's Certificate (RFC 8446 section 4.4.2): none, or a chain that verifies.
+        """The client's Certificate (RFC 8446 §4.4.2): none, or a chain that verifies.
 
         One that is presented and wrong ends the connection in either mode: "optional" says that a
         client may have none, not that a bad one counts as none.
@@ -115,7 +115,7 @@ class ClientAuthentication:
         return None
 
     def on_certificate_verify(self, area: Area, message: memoryview) -> Refusal | None:
-        """The client's CertificateVerify (section 4.4.3): it holds the key of its leaf."""
+        """The client's CertificateVerify (§4.4.3): it holds the key of its leaf."""
         proof = client_certificate.read_verify(bytes(message[4:]))
         if isinstance(proof, Refusal):
             return proof

@@ -1,7 +1,7 @@
 """What a client says about itself: Certificate and CertificateVerify, and the verified identity.
 
-Functions over bytes; the states that call them are the server's. Certificate (RFC 8446 section
-4.4.2) is read here and its chain judged by `x509.paths`; CertificateVerify (section 4.4.3)
+Functions over bytes; the states that call them are the server's. Certificate (RFC 8446
+§4.4.2) is read here and its chain judged by `x509.paths`; CertificateVerify (§4.4.3)
 proves that the client holds the leaf's key.
 
 The identity is read from the leaf's own bytes each time that it is asked for, so that nothing but
@@ -48,7 +48,7 @@ CERTIFICATE_SCHEMES = (
     c.RSA_PKCS1_SHA512,
 )
 
-# What the client signs stands behind this (section 4.4.3), so that no signature made for another
+# What the client signs stands behind this (§4.4.3), so that no signature made for another
 # purpose or by a server passes for a client's.
 CONTEXT = b" " * 64 + b"TLS 1.3, client CertificateVerify" + b"\x00"
 
@@ -76,7 +76,7 @@ class Proof(NamedTuple):
 
 
 def certificate_request(authorities: bytes) -> bytes:
-    """The CertificateRequest message, header included (section 4.3.2).
+    """The CertificateRequest message, header included (§4.3.2).
 
     `authorities` is the store's list of names, each behind its length; when it is empty the
     extension is left out.

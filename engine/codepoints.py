@@ -6,19 +6,19 @@ Plain integers, because a comparison of two is all that the engine does with the
 
 from __future__ import annotations
 
-# Protocol versions (RFC 8446 section 4.1.2, 4.2.1).
+# Protocol versions (RFC 8446 §4.1.2, §4.2.1).
 VERSION_SSL_3_0 = 0x0300
 VERSION_TLS_1_0 = 0x0301
 VERSION_TLS_1_2 = 0x0303
 VERSION_TLS_1_3 = 0x0304
 
-# Record content types (section 5.1).
+# Record content types (§5.1).
 CHANGE_CIPHER_SPEC = 20
 ALERT = 21
 HANDSHAKE = 22
 APPLICATION_DATA = 23
 
-# Handshake message types (section 4).
+# Handshake message types (§4).
 CLIENT_HELLO = 1
 SERVER_HELLO = 2
 NEW_SESSION_TICKET = 4
@@ -31,11 +31,11 @@ FINISHED = 20
 KEY_UPDATE = 24
 MESSAGE_HASH = 254
 
-# Values of KeyUpdateRequest (section 4.6.3).
+# Values of KeyUpdateRequest (§4.6.3).
 UPDATE_NOT_REQUESTED = 0
 UPDATE_REQUESTED = 1
 
-# Cipher suites (section B.4).
+# Cipher suites (§B.4).
 TLS_AES_128_GCM_SHA256 = 0x1301
 TLS_AES_256_GCM_SHA384 = 0x1302
 TLS_CHACHA20_POLY1305_SHA256 = 0x1303
@@ -50,7 +50,7 @@ SUITE_NAMES = {
 SUITES_WITH_AES = (TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256, TLS_AES_256_GCM_SHA384)
 SUITES_WITHOUT_AES = (TLS_CHACHA20_POLY1305_SHA256, TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384)
 
-# Groups (section 4.2.7), and the length of a key share of each (section 4.2.8.2).
+# Groups (§4.2.7), and the length of a key share of each (§4.2.8.2).
 P256 = 23
 P384 = 24
 X25519 = 29
@@ -59,7 +59,7 @@ GROUP_NAMES = {X25519: "X25519", P256: "P-256", P384: "P-384"}
 GROUPS = (X25519, P256, P384)
 SHARE_LENGTHS = {X25519: 32, P256: 65, P384: 97}
 
-# Signature schemes (section 4.2.3).
+# Signature schemes (§4.2.3).
 RSA_PKCS1_SHA256 = 0x0401
 RSA_PKCS1_SHA384 = 0x0501
 RSA_PKCS1_SHA512 = 0x0601
@@ -82,7 +82,7 @@ SCHEME_NAMES = {
     ED25519: "ed25519",
 }
 
-# Extensions (section 4.2).
+# Extensions (§4.2).
 EXT_SERVER_NAME = 0
 EXT_SUPPORTED_GROUPS = 10
 EXT_SIGNATURE_ALGORITHMS = 13
@@ -113,14 +113,14 @@ EXTENSION_NAMES = {
     EXT_KEY_SHARE: "key_share",
 }
 
-# The name type of a host name in server_name (RFC 6066 section 3).
+# The name type of a host name in server_name (RFC 6066 §3).
 HOST_NAME = 0
 
-# Modes of psk_key_exchange_modes (section 4.2.9).
+# Modes of psk_key_exchange_modes (§4.2.9).
 PSK_KE = 0
 PSK_DHE_KE = 1
 
-# Alert levels and descriptions (section 6).
+# Alert levels and descriptions (§6).
 ALERT_LEVEL_WARNING = 1
 ALERT_LEVEL_FATAL = 2
 

@@ -1,7 +1,7 @@
 """The one source of randomness: a ChaCha20 generator that erases its key as it goes.
 
-Each draw runs ChaCha20 (RFC 8439 section 2.4, zero nonce) under the present key. It is had as the
-encryption of zeros by ChaCha20-Poly1305, whose stream begins with block 1 (section 2.8) and whose
+Each draw runs ChaCha20 (RFC 8439 §2.4, zero nonce) under the present key. It is had as the
+encryption of zeros by ChaCha20-Poly1305, whose stream begins with block 1 (§2.8) and whose
 tag is thrown away: that costs less than a bare ChaCha20 context. The first 32 bytes of the
 keystream overwrite the key; what follows is the draw ("fast key erasure", D. J. Bernstein, 2017). A
 draw of more than 1,024 bytes is several. So a state that leaks says nothing of the draws before it,

@@ -90,7 +90,7 @@ class ClientHello:
     `shares` holds the key shares of the engine's own groups; `share_groups` the groups of all, in
     order. `identities` and `binders` hold the first few of the tickets and of their binders.
     `binders_at` is where in the body the list of binders begins, its length included: what a binder
-    signs ends there (RFC 8446 section 4.2.11.2).
+    signs ends there (RFC 8446 §4.2.11.2).
     """
 
     __slots__ = (
@@ -191,7 +191,7 @@ def parse(body: bytes) -> ClientHello:
         raise HelloFault(_FORMAT)
     hello.compression = body[at : at + n]
     at += n
-    # A TLS 1.2 ClientHello may end here (RFC 8446 section 4.1.2): well-formed, and refused later.
+    # A TLS 1.2 ClientHello may end here (RFC 8446 §4.1.2): well-formed, and refused later.
     if at == size:
         return hello
     if at + 2 > size or at + 2 + (body[at] << 8 | body[at + 1]) != size:
@@ -206,7 +206,7 @@ def parse(body: bytes) -> ClientHello:
         end = at + n
         if end > size:
             raise HelloFault(_FORMAT)
-        # RFC 8446 section 4.2. A second one could be read by one side and the first by the other.
+        # RFC 8446 §4.2. A second one could be read by one side and the first by the other.
         if kind in seen:
             raise HelloFault(Refusal.SERVER_EXTENSION_REPEAT)
         seen.add(kind)
@@ -233,17 +233,17 @@ def _list_of_words(body: bytes, at: int, end: int) -> tuple[int, ...]:
 
 
 def _supported_groups(hello: ClientHello, body: bytes, at: int, end: int) -> None:
-    """RFC 8446 section 4.2.7."""
+    """RFC 8446 §4.2.7."""
     hello.groups = _list_of_words(body, at, end)
 
 
 def _signature_algorithms(hello: ClientHello, body: bytes, at: int, end: int) -> None:
-    """RFC 8446 section 4.2.3."""
+    """RFC 8446 §4.2.3."""
     hello.schemes = _list_of_words(body, at, end)
 
 
 def _supported_versions(hello: ClientHello, body: bytes, at: int, end: int) -> None:
-    """RFC 8446 section 4.2.1. Its list is under an 8-bit length."""
+    """RFC 8446 §4.2.1. Its list is under an 8-bit length."""
     n = end - at - 1
     if n < 2 or n & 1 or body[at] != n:
         raise HelloFault(_FORMAT)
@@ -251,7 +251,7 @@ def _supported_versions(hello: ClientHello, body: bytes, at: int, end: int) -> N
 
 
 def _psk_key_exchange_modes(hello: ClientHello, body: bytes, at: int, end: int) -> None:
-    """RFC 8446 section 4.2.9."""
+    """RFC 8446 §4.2.9."""
     n = end - at - 1
     if n < 1 or body[at] != n:
         raise HelloFault(_FORMAT)
@@ -259,14 +259,14 @@ def _psk_key_exchange_modes(hello: ClientHello, body: bytes, at: int, end: int) 
 
 
 def _early_data(hello: ClientHello, body: bytes, at: int, end: int) -> None:
-    """RFC 8446 section 4.2.10: empty in a ClientHello."""
+    """RFC 8446 §4.2.10: empty in a ClientHello."""
     if at != end:
         raise HelloFault(_FORMAT)
     hello.early_data = True
 
 
 def _server_name(hello: ClientHello, body: bytes, at: int, end: int) -> None:
-    """RFC 6066 section 3: at most one host name; an entry of another type is skipped.
+    """RFC 6066 §3: at most one host name; an entry of another type is skipped.
 
     A name of more than 255 bytes is no DNS name and is kept as none: no core has room for it.
     """
@@ -295,7 +295,7 @@ def _server_name(hello: ClientHello, body: bytes, at: int, end: int) -> None:
 
 
 def _alpn(hello: ClientHello, body: bytes, at: int, end: int) -> None:
-    """RFC 7301 section 3.1: a list of names, none of them empty."""
+    """RFC 7301 §3.1: a list of names, none of them empty."""
     n = end - at - 2
     if n < 2 or body[at] << 8 | body[at + 1] != n:
         raise HelloFault(_FORMAT)
@@ -312,7 +312,7 @@ def _alpn(hello: ClientHello, body: bytes, at: int, end: int) -> None:
 
 
 def _key_share(hello: ClientHello, body: bytes, at: int, end: int) -> None:
-    """RFC 8446 section 4.2.8. The list may be empty: the client then asks for a retry.
+    """RFC 8446 §4.2.8. The list may be empty: the client then asks for a retry.
 
     Two shares of one of our groups, or one of a length that its group does not have, are refused
     here; whether a share is a valid point is the key exchange's to say. A share of another group
@@ -342,10 +342,10 @@ def _key_share(hello: ClientHello, body: bytes, at: int, end: int) -> None:
 
 
 def _pre_shared_key(hello: ClientHello, body: bytes, at: int, end: int) -> None:
-    """RFC 8446 section 4.2.11: tickets, then as many binders; the last extension of all.
+    """RFC 8446 §4.2.11: tickets, then as many binders; the last extension of all.
 
     It must be last because the binders sign everything before them. Two well-formed lists that do
-    not go together are an illegal parameter (section 6.2).
+    not go together are an illegal parameter (§6.2).
     """
     if end - at < MIN_PRE_SHARED_KEY:
         raise HelloFault(_FORMAT)
@@ -412,19 +412,19 @@ def choose(hello: ClientHello, policy: Policy, retry: Retry | None = None) -> Ch
     1.3). Where a ticket is offered, `require_scheme` is asked later, when none was taken.
     """
     versions = hello.versions
-    # RFC 8446 appendix D.5: a legacy_version of SSL 3.0 is refused; any other is not read.
+    # RFC 8446 §D.5: a legacy_version of SSL 3.0 is refused; any other is not read.
     if (
         versions is None
         or VERSION_TLS_1_3 not in versions
         or hello.legacy_version == VERSION_SSL_3_0
     ):
         raise HelloFault(Refusal.SERVER_VERSION)
-    # Exactly one method, and it is null (section 4.1.2): compression leaks what it hides (CRIME).
+    # Exactly one method, and it is null (§4.1.2): compression leaks what it hides (CRIME).
     if hello.compression != NULL_COMPRESSION:
         raise HelloFault(_ILLEGAL)
     groups = hello.groups
     with_ticket = hello.identities is not None
-    # Section 9.2, and section 4.2.9 for the modes of a ticket.
+    # §9.2, and §4.2.9 for the modes of a ticket.
     if groups is None or hello.share_groups is None:
         raise HelloFault(_MISSING)
     if (hello.psk_modes if with_ticket else hello.schemes) is None:
@@ -447,7 +447,7 @@ def choose(hello: ClientHello, policy: Policy, retry: Retry | None = None) -> Ch
 
 def require_scheme(hello: ClientHello) -> None:
     """The client must take the server's signature. Where a ticket is offered, that is asked only
-    when none was taken: a resumed handshake signs nothing (RFC 8446 section 9.2).
+    when none was taken: a resumed handshake signs nothing (RFC 8446 §9.2).
 
     Raises HelloFault: tls-server-missing-extension or -sigalg.
     """
@@ -475,7 +475,7 @@ def _group(hello: ClientHello, ours: tuple[int, ...], theirs: tuple[int, ...]) -
 
 
 def _retried(hello: ClientHello, retry: Retry, alpn: bytes | None) -> Choice:
-    """A second ClientHello must be what was asked for (RFC 8446 section 4.1.2).
+    """A second ClientHello must be what was asked for (RFC 8446 §4.1.2).
 
     Exactly one share, of the group asked for, so that there is never a third ClientHello; the
     suite still there, because the transcript's hash is already chosen; the session id the same,

@@ -239,7 +239,7 @@ def _pem_certificates(pem: bytes) -> list[bytes]:
         except ValueError:
             der = b""  # It is no certificate.
         chain.append(der)
-        # Three bytes of length and two of no extensions (RFC 8446 section 4.4.2).
+        # Three bytes of length and two of no extensions (RFC 8446 §4.4.2).
         sent += len(der) + 5
         if sent > MAX_CHAIN:
             raise Refused(Refusal.SERVER_CHAIN)
@@ -247,7 +247,7 @@ def _pem_certificates(pem: bytes) -> list[bytes]:
 
 
 def _certificate_message(chain: list[bytes]) -> bytes:
-    """The server's Certificate message (RFC 8446 section 4.4.2): no context, no extensions."""
+    """The server's Certificate message (RFC 8446 §4.4.2): no context, no extensions."""
     entries = b"".join(len(der).to_bytes(3) + der + b"\x00\x00" for der in chain)
     body = b"\x00" + len(entries).to_bytes(3) + entries
     return bytes((CERTIFICATE,)) + len(body).to_bytes(3) + body

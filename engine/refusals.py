@@ -1,7 +1,7 @@
 """Every way in which the engine says no: one table of tag, alert, sentence, and where it comes.
 
 A tag is stable and public: logs, tests and programs compare it. The alert is the one that RFC 8446
-section 6 names for the case; None means that nothing goes on the wire, because the transport is
+§6 names for the case; None means that nothing goes on the wire, because the transport is
 gone, because the peer spoke last, or because the refusal is a configuration call's and no peer is
 there. The sentence is for people. Where a refusal comes is the matrix of messages and states that
 its row of the table ends with; what is told of refusals elsewhere (the contract, the oracles, what
@@ -22,7 +22,7 @@ from typing import Final
 
 from . import codepoints as c
 
-# The states of a connection as RFC 8446 appendix A.2 names them; a retry leads back to its START.
+# The states of a connection as RFC 8446 §A.2 names them; a retry leads back to its START.
 START, RETRIED, CERT, CV, FIN, CONNECTED = STATES = (
     "START",
     "START, retried",

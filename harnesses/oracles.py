@@ -114,7 +114,7 @@ def records(stream: bytes) -> list[bytes]:
 def check_alert(output: bytes, refusal: Refusal, closing: bool) -> None:
     """The last thing that a failed connection wrote is its refusal's alert, or nothing more.
 
-    After the server's own close_notify nothing may follow, an alert neither (RFC 8446 section 6.1).
+    After the server's own close_notify nothing may follow, an alert neither (RFC 8446 §6.1).
     """
     looked("alert")
     written = records(output)

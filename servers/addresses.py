@@ -1,8 +1,8 @@
 """Addresses: how a peer's is kept in numbers, and how one is written in a log line.
 
 A peer costs two words and a port, because a table of a hundred thousand idle connections has no
-room for a tuple and a string each. IPv4 is kept as an IPv4-mapped IPv6 address (RFC 4291 section
-2.5.5.2), so that a peer is the same peer whichever socket accepted it.
+room for a tuple and a string each. IPv4 is kept as an IPv4-mapped IPv6 address (RFC 4291
+§2.5.5.2), so that a peer is the same peer whichever socket accepted it.
 """
 
 import socket

@@ -41,7 +41,7 @@ SPARE_DESCRIPTORS = 32
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of SPEC section 7 that are built."""
+    """The options of SPEC 7 that are built."""
     parser.usage = "residue serve echo --port N --dir D [--identity NAME]... [options]"
     parser.add_argument("server", choices=sorted(APPLICATIONS), help="which server to run")
     parser.add_argument(

@@ -60,7 +60,7 @@ def read_file(path: str, refusal: Refusal) -> bytes:
 
 
 def leaf_names(chain_pem: bytes) -> list[str]:
-    """The DNS names that the first certificate of a chain is for (RFC 5280 section 4.2.1.6).
+    """The DNS names that the first certificate of a chain is for (RFC 5280 §4.2.1.6).
 
     None for a chain that does not parse: the engine refuses it in its own words. The parser raises
     a dozen kinds, any of which would end a reload half-way.

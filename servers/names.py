@@ -20,7 +20,7 @@ _LATIN_1 = frozenset({0x12, 0x13, 0x14, 0x16})
 _MAX_OID = 64
 """No attribute's is near it, and a number of ten thousand digits costs a second to write."""
 _SPECIAL = frozenset(b'"+,;<>\\')
-"""RFC 4514 section 2.4: always behind a backslash."""
+"""RFC 4514 §2.4: always behind a backslash."""
 
 
 def _under(arc: str, attributes: str) -> dict[str, str]:
@@ -121,7 +121,7 @@ def _attribute(name: bytes, tag: int, start: int, end: int) -> str:
 
 
 def _oid(contents: bytes) -> str:
-    """An object identifier in numbers (X.690 section 8.19)."""
+    """An object identifier in numbers (X.690 §8.19)."""
     if not 1 <= len(contents) <= _MAX_OID or contents[-1] & 0x80:
         raise Malformed
     arcs, arc = [], 0
@@ -166,7 +166,7 @@ def _scalar(unit: bytes) -> bytes:
 
 
 def _escape(unit: bytes, at: int, count: int) -> str:
-    """One character of a value, as UTF-8, written so that RFC 4514 section 3 reads it back."""
+    """One character of a value, as UTF-8, written so that RFC 4514 §3 reads it back."""
     last = at == count - 1
     if unit[0] in _SPECIAL or (unit == b" " and (at == 0 or last)):
         return "\\" + chr(unit[0])

@@ -1,4 +1,4 @@
-"""At most N starts in any second: a bound on the CPU that handshakes take (SPEC section 4).
+"""At most N starts in any second: a bound on the CPU that handshakes take (SPEC 4).
 
 One ClientHello costs a key exchange and a signature, and the engine cannot see how many come. A
 window of fixed seconds would let twice the number through around its edge; this one keeps the times

@@ -3,7 +3,7 @@
 HANDSHAKE, until the engine says established; OPEN, while bytes are echoed; CLOSING, while what is
 left to say (an alert, close_notify) is written; DRAINING, when it was. A connection is logged
 closed when it has nothing left to say, and drained for a moment after: a descriptor that is closed
-with bytes unread resets the connection (RFC 1122 section 4.2.2.13), and a reset can overtake the
+with bytes unread resets the connection (RFC 1122 §4.2.2.13), and a reset can overtake the
 alert, so that the peer would learn nothing of why.
 
 A defect of ours ends the connection that met it and no other.

@@ -29,7 +29,7 @@ from servers import sockets
 READ_SIZE = 32768
 HEADER = 5
 MAX_FRAGMENT = 2**14 + 256
-"""A record's header and its largest fragment (RFC 8446 section 5.2)."""
+"""A record's header and its largest fragment (RFC 8446 §5.2)."""
 
 PLAIN_SIZE = 16384
 OUT_SIZE = 32768

@@ -7,8 +7,8 @@ from typing import Any
 from ci.report.markup import Html, el, folded, join
 
 BLIND = (
-    "A cell is a refusal that a peer can cause: in a state of the connection (RFC 8446, appendix "
-    "A.2), at a message or another part of the wire. The number is of the inputs that reach it. "
+    "A cell is a refusal that a peer can cause: in a state of the connection (RFC 8446 "
+    "§A.2), at a message or another part of the wire. The number is of the inputs that reach it. "
     "Not seen: refusals of configuration and start calls, which end no connection, and which of "
     "several rules under one tag it was."
 )

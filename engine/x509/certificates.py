@@ -27,7 +27,7 @@ from . import der, extensions, name_constraints
 PublicKey = EllipticCurvePublicKey | RSAPublicKey | Ed25519PublicKey
 
 # The kinds of key. The two curves are one family where certificates are signed and two where TLS
-# binds a scheme to a curve (RFC 8446 section 4.2.3).
+# binds a scheme to a curve (RFC 8446 §4.2.3).
 P256: Final = "P-256"
 P384: Final = "P-384"
 RSA: Final = "RSA"
@@ -58,7 +58,7 @@ _NULL = b"\x05\x00"
 _RSA_ENCRYPTION = _tlv(der.SEQUENCE, _oid("2a864886f70d010101"), _NULL)
 
 # The AlgorithmIdentifier of each kind of key, byte for byte. Parameters are part of it, so an RSA
-# key bound to RSASSA-PSS (RFC 4055 section 3.1), an explicit curve and another curve are none.
+# key bound to RSASSA-PSS (RFC 4055 §3.1), an explicit curve and another curve are none.
 KEY_KINDS: Final = {
     _tlv(der.SEQUENCE, _oid("2a8648ce3d0201"), _oid("2a8648ce3d030107")): P256,
     _tlv(der.SEQUENCE, _oid("2a8648ce3d0201"), _oid("2b81040022")): P384,
@@ -73,8 +73,8 @@ _Signature = tuple[str, tuple[Any, ...]]
 def _signatures() -> dict[bytes, _Signature]:
     """The AlgorithmIdentifier of each accepted signature on a certificate.
 
-    RSA is taken with its parameters absent or NULL (RFC 4055 section 5), and the hashes of
-    RSASSA-PSS too (section 2.1); its salt is as long as the digest, as TLS has it.
+    RSA is taken with its parameters absent or NULL (RFC 4055 §5), and the hashes of
+    RSASSA-PSS too (§2.1); its salt is as long as the digest, as TLS has it.
     """
     table: dict[bytes, _Signature] = {_tlv(der.SEQUENCE, _oid("2b6570")): (ED25519, ())}
     mgf1 = _oid("2a864886f70d010108")
@@ -153,7 +153,7 @@ class Certificate:
         return self.fault
 
     def judge_time(self, now: int) -> Refusal | None:
-        """Validity is exact, both ends included (RFC 5280 section 4.1.2.5)."""
+        """Validity is exact, both ends included (RFC 5280 §4.1.2.5)."""
         if now < self.not_before:
             return Refusal.X509_NOT_YET_VALID
         return Refusal.X509_EXPIRED if now > self.not_after else None
@@ -209,7 +209,7 @@ class Certificate:
         kind = KEY_KINDS.get(parts.key_algorithm)
         if kind is None or not (anchor or parts.algorithm in SIGNATURES):
             return Refusal.X509_UNSUPPORTED_ALGORITHM
-        # Both copies of the algorithm must agree (RFC 5280 section 4.1.1.2): the outer one is not
+        # Both copies of the algorithm must agree (RFC 5280 §4.1.1.2): the outer one is not
         # signed.
         if parts.inner_algorithm != parts.algorithm:
             return Refusal.X509_DECODE

@@ -1,4 +1,4 @@
-"""Where the parts of a certificate lie in its DER (X.690, RFC 5280 section 4.1).
+"""Where the parts of a certificate lie in its DER (X.690, RFC 5280 §4.1).
 
 `cryptography` decides whether a certificate parses; this module only finds byte ranges in it: what
 was signed, the two names as they were written, the serial, the alternative names. Names are
@@ -25,7 +25,7 @@ SET = 0x31
 VERSION = 0xA0
 EXTENSIONS = 0xA3
 
-# The contents of the object identifiers that are looked up here (RFC 5280 sections 4.2.1.6, .10).
+# The contents of the object identifiers that are looked up here (RFC 5280 §4.2.1.6, §4.2.1.10).
 SUBJECT_ALT_NAME = b"\x55\x1d\x11"
 NAME_CONSTRAINTS = b"\x55\x1d\x1e"
 
@@ -66,7 +66,7 @@ def element(data: bytes, at: int, end: int) -> tuple[int, int, int]:
     tag = data[at]
     length = data[at + 1]
     if length >= 0x80:
-        # Definite lengths of one to three bytes, in their shortest form (X.690 section 10.1). A
+        # Definite lengths of one to three bytes, in their shortest form (X.690 §10.1). A
         # message holds at most 2^24 bytes, so a longer length is a lie.
         count = length & 0x7F
         start += count
@@ -179,7 +179,7 @@ def extension(extensions: bytes, oid: bytes) -> bytes | None:
 def alternative_names(extensions: bytes) -> list[tuple[int, bytes]]:
     """The names of subjectAltName in their order: each form's number and contents.
 
-    The number is the context tag of GeneralName (RFC 5280 section 4.2.1.6): 1 rfc822Name, 2
+    The number is the context tag of GeneralName (RFC 5280 §4.2.1.6): 1 rfc822Name, 2
     dNSName, 4 directoryName, 6 URI, 7 iPAddress. The contents are what stands inside that tag: the
     characters of a DNS name, the 4 or 16 bytes of an address, the whole Name of a directoryName.
     """
@@ -196,7 +196,7 @@ def plain_name(name: bytes) -> bool:
     Such a name is read by every parser. A False says nothing.
     """
     end = len(name)
-    # Up to 127 bytes a length is of one byte, here and in every part (X.690 section 8.1.3.4).
+    # Up to 127 bytes a length is of one byte, here and in every part (X.690 §8.1.3.4).
     if not 2 <= end < 0x82 or name[0] != SEQUENCE or name[1] != end - 2:
         return False
     at = 2

@@ -1,4 +1,4 @@
-"""What a certificate's extensions say to path validation (RFC 5280 section 4.2).
+"""What a certificate's extensions say to path validation (RFC 5280 §4.2).
 
 `read` has `cryptography` parse them all, and raises whatever it raises for one that does not parse.
 `common` reads the shapes that most clients' certificates have, straight from the DER and in half

@@ -1,4 +1,4 @@
-"""Name constraints: which names an authority may vouch for (RFC 5280 section 4.2.1.10).
+"""Name constraints: which names an authority may vouch for (RFC 5280 §4.2.1.10).
 
 Five forms are processed: DNS names, mail addresses, URIs, addresses and directory names.
 
@@ -11,13 +11,13 @@ constraint, is spelled in a way that does not compare.
 Where a text does not settle the meaning, the reading that refuses is taken:
 
 - a DNS name or a host is a plain host name whose last label is not a number, which no address is
-  (RFC 1123 section 2.1); a star may stand for the first label of a name, and in no base;
+  (RFC 1123 §2.1); a star may stand for the first label of a name, and in no base;
 - `*.example` is excluded by an excluded `host.example`, which it covers;
 - the local part of a mail address has one spelling: quotes where they are needed and not else;
 - a URI has an authority of the characters that RFC 3986 gives it, so that no reader finds another
   host in it;
 - an IPv4 address in the shape of an IPv6 one is neither;
-- directory names are compared as RFC 5280 section 7.1 has it, near enough: case, spaces, the string
+- directory names are compared as RFC 5280 §7.1 has it, near enough: case, spaces, the string
   type and the compatible spellings of Unicode do not matter, so that respelling a name does not
   take it out of an excluded subtree.
 
@@ -47,16 +47,16 @@ _EXCLUDED = 0xA1
 _EMAIL_ADDRESS = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x01"
 _LABEL = rb"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rb"(?:%b\.)*%b" % (_LABEL, _LABEL))
-# RFC 5321 section 4.1.2, without a space, which it allows in quotes.
+# RFC 5321 §4.1.2, without a space, which it allows in quotes.
 _DOT_STRING = re.compile(rb"[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*")
 _QUOTED_STRING = re.compile(rb'"((?:[!#-\[\]-~]|\\["\\])*)"')
-# RFC 3986 section 3: a scheme, an authority (its userinfo, host and port), the rest.
+# RFC 3986 §3: a scheme, an authority (its userinfo, host and port), the rest.
 _URI = re.compile(
     rb"[A-Za-z][A-Za-z0-9+.-]*://"
     rb"(?:[\w.~!$&'()*+,;=:%-]*@)?([\w.-]+)(?::[0-9]*)?"
     rb"(?:[/?#][!-~]*)?"
 )
-# ::ffff:0:0/96 (RFC 4291 section 2.5.5.2).
+# ::ffff:0:0/96 (RFC 4291 §2.5.5.2).
 _MAPPED = bytes(10) + b"\xff\xff"
 _ENCODINGS = {
     0x0C: "utf-8",
@@ -118,7 +118,7 @@ def names_of(subject: bytes, extensions: bytes) -> Names:
     """Every name of a certificate that a constraint can be about.
 
     They are its alternative names and its subject; the mail addresses of the subject too, when the
-    alternative names have none (RFC 5280 section 4.2.1.10). Raises `Malformed`, a ValueError, for a
+    alternative names have none (RFC 5280 §4.2.1.10). Raises `Malformed`, a ValueError, for a
     subject that does not parse, and ValueError when its mail address is in no known encoding.
     """
     names = der.alternative_names(extensions)
@@ -194,7 +194,7 @@ def _dns_excludes(name: bytes, base: bytes) -> bool:
 
 
 def _mail_parts(mail: bytes) -> tuple[bytes, bytes]:
-    """The local part as it stands (RFC 5280 section 7.5: its case matters), and the host."""
+    """The local part as it stands (RFC 5280 §7.5: its case matters), and the host."""
     local, _, host = mail.rpartition(b"@")
     quoted = _QUOTED_STRING.fullmatch(local)
     # Quotes round what needs none would be a second spelling of the same mailbox.
@@ -232,7 +232,7 @@ def _address(name: bytes) -> bytes:
 
 
 def _network(base: bytes) -> tuple[bytes, int]:
-    """A network and its mask, whose ones stand before its zeros (RFC 4632 section 3.1)."""
+    """A network and its mask, whose ones stand before its zeros (RFC 4632 §3.1)."""
     half = len(base) // 2
     zeros = ~int.from_bytes(base[half:]) & (1 << 8 * half) - 1
     if len(base) % 2 or zeros & zeros + 1:
@@ -288,7 +288,7 @@ def _canonical(name: bytes) -> _Name:
 
 
 def _folded(text: str) -> bytes:
-    """A text without what does not matter in a comparison (RFC 4518 section 2), or `Malformed`.
+    """A text without what does not matter in a comparison (RFC 4518 §2), or `Malformed`.
 
     What has no form of its own (controls, zero-width and unassigned characters) would make a second
     spelling that looks the same.

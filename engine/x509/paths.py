@@ -1,4 +1,4 @@
-"""Path validation for client certificates (RFC 5280 section 6, SPEC section 6).
+"""Path validation for client certificates (RFC 5280 §6, SPEC 6).
 
 `verify` looks for a path from the client's leaf, through at most three of the certificates that it
 sent, to a root of the store. It answers the verified leaf or one refusal, and raises nothing.
@@ -180,8 +180,8 @@ class _Search:
         fault = issuer.judge_time(self.now)
         if fault is not None:
             return fault
-        # Self-issued intermediates do not count, and neither does the leaf (RFC 5280 section
-        # 4.2.1.9).
+        # Self-issued intermediates do not count, and neither does the leaf (RFC 5280
+        # §4.2.1.9).
         limit = says.path_length
         if limit is not None and sum(not step.self_issued for step in path[1:]) > limit:
             return Refusal.X509_PATH_TOO_LONG
@@ -209,7 +209,7 @@ class _Search:
     def _judge_names(self, path: list[Certificate]) -> Refusal | None:
         """Every authority's constraints over every certificate under it.
 
-        A self-issued certificate is not judged unless it is the leaf (RFC 5280 section 6.1.3 b).
+        A self-issued certificate is not judged unless it is the leaf (RFC 5280 §6.1.3 b).
         """
         for i, issuer in enumerate(path):
             limits = issuer.constraints

@@ -1,4 +1,4 @@
-"""The client store: the roots that may vouch for a client (SPEC section 6, rule 4).
+"""The client store: the roots that may vouch for a client (SPEC 6.4).
 
 A store is a file that an operator wrote for this purpose, so it is read strictly: a block that is
 not a certificate, a block cut short, or a certificate whose key this engine never accepts is a
@@ -20,8 +20,8 @@ from .certificates import Certificate
 
 ROOTS = 32
 BYTES = 32_768
-# Names longer than this in all are left out of the request: the list is a hint (RFC 8446 section
-# 4.2.4), and the flight has room for no more.
+# Names longer than this in all are left out of the request: the list is a hint (RFC 8446
+# §4.2.4), and the flight has room for no more.
 NAMES = 8_192
 LAST_GENERATION = 2**32 - 1
 

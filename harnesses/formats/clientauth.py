@@ -39,7 +39,7 @@ SETTINGS = {
 KINDS = ("p256", "p384", "ed25519", "rsa2048")
 """Whose key signs, by bits 4 to 6 modulo 4."""
 
-# AlgorithmIdentifier of ecdsa-with-SHA256 (RFC 5758 section 3.2).
+# AlgorithmIdentifier of ecdsa-with-SHA256 (RFC 5758 §3.2).
 ECDSA_SHA256 = bytes.fromhex("300a06082a8648ce3d040302")
 SEQUENCE, BIT_STRING = 0x30, 0x03
 

@@ -45,11 +45,15 @@ def _served(stage: Stage) -> None:
     stage.peer.serve()
 
 
+def _say_first(stage: Stage, count: int, data: bytes) -> None:
+    """The client says so many bytes; the rest is what the call may feed."""
+    stage.peer.say(data[:count])
+    stage.rest = data[count:]
+
+
 def _hello_begun(stage: Stage) -> None:
     stage.peer.serve()
-    data = stage.peer.client.hello()
-    stage.peer.say(data[:90])
-    stage.rest = data[90:]
+    _say_first(stage, 90, stage.peer.client.hello())
 
 
 def _flight_waits(stage: Stage) -> None:
@@ -68,9 +72,7 @@ def _flight_taken(stage: Stage) -> None:
 
 def _finished_begun(stage: Stage) -> None:
     stage.peer.greet()
-    data = stage.peer.client.finish()
-    stage.peer.say(data[:40])
-    stage.rest = data[40:]
+    _say_first(stage, 40, stage.peer.client.finish())
 
 
 def _tickets_wait(stage: Stage) -> None:
@@ -121,9 +123,7 @@ def _queue_is_full(stage: Stage) -> None:
 
 def _record_begun(stage: Stage) -> None:
     stage.establish()
-    data = stage.peer.client.send(TEXT)
-    stage.peer.say(data[:100])
-    stage.rest = data[100:]
+    _say_first(stage, 100, stage.peer.client.send(TEXT))
 
 
 def _peer_closed(stage: Stage) -> None:

@@ -15,7 +15,7 @@ from engine import codepoints as c
 from .. import fixtures
 from ..oracles import HEADER
 
-# RFC 8446 section 4.1.3: the random that makes a ServerHello a HelloRetryRequest.
+# RFC 8446 §4.1.3: the random that makes a ServerHello a HelloRetryRequest.
 RETRY = hashlib.sha256(b"HelloRetryRequest").digest()
 _RANDOM = HEADER + 4 + 2
 _OUT = 65_536

@@ -129,9 +129,10 @@ EXPECTED = (
         "extension-not-read",
         ACCEPTED,
         {"alert 47", "alert 50"},
-        "RFC 8446 4.2: an extension that a server does not know or want is skipped, whatever is in "
-        "it. OpenSSL parses status_request, use_srtp, certificate_authorities, max_fragment_length "
-        "and others although it does not use them, and a server_name of a type it does not know.",
+        "RFC 8446 §4.2: an extension that a server does not know or want is skipped, whatever is "
+        "in it. OpenSSL parses status_request, use_srtp, certificate_authorities, "
+        "max_fragment_length and others although it does not use them, and a server_name of a "
+        "type it does not know.",
         {
             "BAD_EXTENSION",
             "LENGTH_MISMATCH",
@@ -171,15 +172,15 @@ EXPECTED = (
         ACCEPTED,
         {"alert 40"},
         "SPEC 1.3: signature_algorithms_cert is not read: the one chain there is is sent anyway, "
-        "as RFC 8446 4.4.2.2 allows. OpenSSL reads it.",
+        "as RFC 8446 §4.4.2.2 allows. OpenSSL reads it.",
         {"NO_SUITABLE_SIGNATURE_ALGORITHM"},
     ),
     _row(
         "legacy-version",
         ACCEPTED,
         {"alert 70"},
-        "SPEC: legacy_version is not read, but for 0x0300 (RFC 8446 4.1.2: the version preferences "
-        "are in supported_versions alone). OpenSSL refuses all that is below it.",
+        "SPEC: legacy_version is not read, but for 0x0300 (RFC 8446 §4.1.2: the version "
+        "preferences are in supported_versions alone). OpenSSL refuses all that is below it.",
         {"BAD_LEGACY_VERSION"},
     ),
     _row(
@@ -208,7 +209,7 @@ EXPECTED = (
         {"retry, flight"},
         {"alert 47"},
         "The second hello drops a suite that OpenSSL, whose order is another, chose with its retry "
-        "and the engine did not (RFC 8446 4.1.4).",
+        "and the engine did not (RFC 8446 §4.1.4).",
         {"BAD_CIPHER"},
     ),
     # The engine refuses and OpenSSL goes on.
@@ -223,14 +224,14 @@ EXPECTED = (
         "alpn",
         {"tls-server-alpn"},
         ACCEPTED,
-        "RFC 7301 3.2 asks for no_application_protocol. Python's ssl goes on without a protocol.",
+        "RFC 7301 §3.2 asks for no_application_protocol. Python's ssl goes on without a protocol.",
     ),
     _row(
         "ticket-of-ours",
         {"tls-server-binder"},
         ACCEPTED,
         "The ticket is one of the engine's, which OpenSSL has no key for and skips; its wrong "
-        "binder is then not looked at (RFC 8446 4.2.11).",
+        "binder is then not looked at (RFC 8446 §4.2.11).",
     ),
     _row(
         "format",
@@ -243,7 +244,7 @@ EXPECTED = (
         "repeat",
         {"tls-server-extension-repeat"},
         ACCEPTED,
-        "RFC 8446 4.2: there is no more than one extension of a type. OpenSSL looks for those of "
+        "RFC 8446 §4.2: there is no more than one extension of a type. OpenSSL looks for those of "
         "the types it knows.",
     ),
     _row(
@@ -251,7 +252,7 @@ EXPECTED = (
         {"tls-server-illegal-parameter"},
         ACCEPTED,
         "SPEC 1.2: shares of our groups are judged whether one of them is taken or not, and there "
-        "are as many binders as identities whether a ticket is taken or not (RFC 8446 4.2.11). "
+        "are as many binders as identities whether a ticket is taken or not (RFC 8446 §4.2.11). "
         "OpenSSL reads no further than the share that it takes, and no binder of a ticket that it "
         "does not.",
     ),
@@ -266,14 +267,14 @@ EXPECTED = (
         "second-hello-whole",
         {"tls-server-missing-extension"},
         {"retry, flight"},
-        "RFC 8446 9.2: a hello with key_share has supported_groups, and the second is a hello too. "
-        "OpenSSL asks it of the first.",
+        "RFC 8446 §9.2: a hello with key_share has supported_groups, and the second is a hello "
+        "too. OpenSSL asks it of the first.",
     ),
     _row(
         "empty-record",
         {"tls-unexpected-message"},
         ACCEPTED,
-        "RFC 8446 5.1: there are no zero-length fragments of handshake messages, and 5: a "
+        "RFC 8446 §5.1: there are no zero-length fragments of handshake messages, and §5: a "
         "change_cipher_spec is one byte. OpenSSL reads past up to 32 empty records before it has "
         "looked at their type.",
         when=has_empty,
@@ -282,7 +283,7 @@ EXPECTED = (
         "interleaved",
         {"tls-unexpected-message"},
         ACCEPTED,
-        "RFC 8446 5.1: no record of another type comes between the fragments of a message. After "
+        "RFC 8446 §5.1: no record of another type comes between the fragments of a message. After "
         "its retry OpenSSL reads past those that it reads past between messages.",
         when=interleaves,
     ),
@@ -324,7 +325,7 @@ EXPECTED = (
         ALERTS,
         "Both refuse. RFC 8446 has no order in which a hello's faults are found; SPEC 1.3 fixes "
         "the engine's. OpenSSL parses its own extensions in the order of its own table, and has "
-        "illegal_parameter or unrecognized_name where the engine, as RFC 8446 6.2, has "
+        "illegal_parameter or unrecognized_name where the engine, as RFC 8446 §6.2, has "
         "decode_error.",
     ),
 )

@@ -181,7 +181,7 @@ class Client(Observer):
         version: int | None = None,
         ccs: bool | None = None,
     ) -> bytes:
-        """The hello in records. Before a second one the change_cipher_spec of appendix D.4."""
+        """The hello in records. Before a second one the change_cipher_spec of §D.4."""
         second = self.state == "retry"
         lead = self._ccs(second and bool(self.session_id) if ccs is None else ccs)
         whole = self.hello_message(edit)

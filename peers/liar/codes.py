@@ -57,7 +57,7 @@ EXTENSIONS = {
     KEY_SHARE: Extension("key_share", (SERVER, RETRY)),
 }
 
-# Suites (appendix B.4), groups (§4.2.7), signature schemes (§4.2.3).
+# Suites (§B.4), groups (§4.2.7), signature schemes (§4.2.3).
 AES_128_GCM_SHA256, AES_256_GCM_SHA384, CHACHA20_POLY1305_SHA256 = 0x1301, 0x1302, 0x1303
 SECP256R1, SECP384R1, SECP521R1, X25519, X448, X25519MLKEM768 = 23, 24, 25, 29, 30, 0x11EC
 RSA_PKCS1_SHA1, ECDSA_SHA1 = 0x0201, 0x0203

@@ -1,6 +1,6 @@
 """The reading half of the client: every byte the server sends is checked here.
 
-The states, and what each takes (RFC 8446 appendix A.1, the client's side):
+The states, and what each takes (RFC 8446 §A.1, the client's side):
 
     start       nothing: the client speaks first
     hello       a ServerHello or a HelloRetryRequest, in the clear
@@ -211,7 +211,7 @@ class Observer:
         handler = self._TABLE.get((self.state, kind))
         if handler is None:
             name = codes.MESSAGE_NAMES.get(kind, str(kind))
-            rule = "RFC 8446 appendix A.1: a message comes in its state"
+            rule = "RFC 8446 §A.1: a message comes in its state"
             raise ServerFault(rule, f"{name} in state {self.state}")
         handler(self, whole)
 

@@ -176,7 +176,7 @@ def page(coverage: Coverage, recordings: int) -> str:
         "# Refusals",
         "",
         "Every way in which the engine says no. A tag is stable and public; the alert is the one "
-        "that RFC 8446 section 6",
+        "that RFC 8446 §6",
         "names, and `-` is none. The last column says where a tag is reached: in so many of the "
         f"{recordings} recorded",
         "conversations ([recordings.md](recordings.md)), of which a few are named, or by which "

@@ -99,7 +99,7 @@ def test_extensions_of_an_entry_were_not_asked_for():
 
 @pytest.mark.parametrize("size", [252, 256, 257, 1024])
 def test_every_byte_of_the_length_of_an_extension_counts(size):
-    """RFC 8446 section 4.2: both lengths, that of the list and that of one extension, are of two
+    """RFC 8446 §4.2: both lengths, that of the list and that of one extension, are of two
     bytes."""
     extensions = b"\0\x05" + size.to_bytes(2, "big") + b"\xff" * size
     answer = read_certificate(body(entry(b"a", extensions)))

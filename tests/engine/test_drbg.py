@@ -24,7 +24,7 @@ def quarter(x: list[int], a: int, b: int, c: int, d: int) -> None:
 
 
 def block(key: bytes, counter: int) -> bytes:
-    """RFC 8439 section 2.3, with a nonce of zero."""
+    """RFC 8439 §2.3, with a nonce of zero."""
     start = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574]
     start += [*struct.unpack("<8I", key), counter, 0, 0, 0]
     x = list(start)
@@ -54,7 +54,7 @@ def expected(seed: bytes, sizes: list[int]) -> list[bytes]:
 
 
 def test_the_reference_here_gives_the_rfcs_first_vector() -> None:
-    # RFC 8439 appendix A.1, test vector 1: a key of zeros, block counter 0.
+    # RFC 8439 §A.1, test vector 1: a key of zeros, block counter 0.
     assert block(bytes(32), 0).hex().startswith("76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1a")
 
 

@@ -327,7 +327,7 @@ def test_before_the_handshake_is_complete_there_is_nothing_to_finish() -> None:
 
 
 def test_what_waits_when_the_transport_ends_is_received_and_then_the_failure() -> None:
-    """A stream without its close_notify was cut (RFC 8446 section 6.1)."""
+    """A stream without its close_notify was cut (RFC 8446 §6.1)."""
     pair = resting()
     pair.feed(pair.client.send(b"the last"))
     pair.engine.eof(SLOT)
@@ -439,7 +439,7 @@ def test_what_breaks_ends_its_connection_and_no_other(
 def test_what_breaks_after_our_close_notify_gives_its_area_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing may follow it, an alert neither (RFC 8446 section 6.1)."""
+    """Nothing may follow it, an alert neither (RFC 8446 §6.1)."""
     pair = resting()
     assert pair.engine.finish(SLOT) is True
     pair.take()

@@ -447,7 +447,7 @@ def test_a_pre_shared_key_that_does_not_parse_is_a_format_error(content: bytes) 
 def test_as_many_binders_as_tickets_or_it_is_an_illegal_parameter(
     offered: int, binders: int
 ) -> None:
-    """RFC 8446 section 4.2.11: each list is well-formed, and they do not go together."""
+    """RFC 8446 §4.2.11: each list is well-formed, and they do not go together."""
     content = tickets([(TICKET, 1)] * offered, [BINDER] * binders)
     assert fault(RESUMING.put(PRE_SHARED_KEY, content)) == ILLEGAL
 

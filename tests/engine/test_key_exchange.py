@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from engine.key_exchange import exchange
 
 # A group, its curve, the bytes its scalar is reduced from (128 bits to spare), the curve's order
-# (FIPS 186-5 refers to SP 800-186 section 3.2.1).
+# (FIPS 186-5 refers to SP 800-186 §3.2.1).
 CURVES = [
     (23, ec.SECP256R1(), 48, "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551"),
     (24, ec.SECP384R1(), 64, "f" * 48 + "c7634d81f4372ddf581a0db248b0a77aecec196accc52973"),
@@ -69,7 +69,7 @@ def test_what_is_no_point_or_gives_zeros_is_no_share(group: int, share: bytes) -
 
 @pytest.mark.parametrize(("group", "curve"), [(group, curve) for group, curve, _, _ in CURVES])
 def test_a_point_in_the_compressed_form_is_no_share(group: int, curve: ec.EllipticCurve) -> None:
-    # RFC 8446 section 4.2.8.2: the uncompressed form alone.
+    # RFC 8446 §4.2.8.2: the uncompressed form alone.
     key = ec.generate_private_key(curve).public_key()
     compressed = point(key, PublicFormat.CompressedPoint)
     assert exchange(group, memoryview(bytes(range(32))), compressed) is None

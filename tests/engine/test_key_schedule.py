@@ -28,7 +28,7 @@ SECRETS = (
 
 @dataclass(frozen=True)
 class Second:
-    """RFC 8446 section 7.1 as it is written, with another's HMAC and HKDF."""
+    """RFC 8446 §7.1 as it is written, with another's HMAC and HKDF."""
 
     name: str
     algorithm: HashAlgorithm
@@ -145,13 +145,13 @@ def test_a_key_update_goes_on_to_the_next_secret(second: Second) -> None:
 
 @of_both
 def test_a_retry_s_first_hello_stands_as_a_message_of_its_hash(second: Second) -> None:
-    # Section 4.4.1: message_hash is type 254, and its length takes three bytes.
+    # §4.4.1: message_hash is type 254, and its length takes three bytes.
     expected = b"\xfe\x00\x00" + bytes([second.algorithm.digest_size]) + second.hash(b"hello")
     assert key_schedule.message_hash(second.made(), b"hello") == expected
 
 
 def test_a_label_s_lengths_have_the_width_that_the_rfc_gives_them() -> None:
-    # Section 7.1: a uint16, then two vectors under one byte each; behind them HKDF's counter.
+    # §7.1: a uint16, then two vectors under one byte each; behind them HKDF's counter.
     made = key_schedule._info(0x8001, b"l" * 200, b"c" * 255)
     assert made == b"\x80\x01" + b"\xce" + b"tls13 " + b"l" * 200 + b"\xff" + b"c" * 255 + b"\x01"
     assert key_schedule._info(32, b"key") == b"\x00\x20\x09tls13 key\x00\x01"
@@ -184,7 +184,7 @@ def test_a_suite_s_traffic_key_and_iv_are_of_its_aead(
         assert made.traffic_iv(pads) == second.expand(secret, b"iv", b"", 12)
 
 
-# RFC 8448 section 3, "Simple 1-RTT Handshake": the values that it prints.
+# RFC 8448 §3, "Simple 1-RTT Handshake": the values that it prints.
 
 SHARED = bytes.fromhex("8bd4054fb55b9d63fdfbacf9f04b9f0d35e6d63f537563efd46272900f89492d")
 HELLOS = bytes.fromhex("860c06edc07858ee8e78f0e7428c58edd6b43f2ca3e6e95f02ed063cf0e1cad8")

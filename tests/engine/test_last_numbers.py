@@ -1,4 +1,4 @@
-"""A sequence number never wraps, in neither direction: the last ends the connection (section 5.3).
+"""A sequence number never wraps, in neither direction: the last ends the connection (§5.3).
 
 In a word of 64 bits with a sign the last is 2^63 - 1. No connection lives to see it, which is why
 nobody would notice what it does then.
@@ -76,7 +76,7 @@ def test_data_is_sent_up_to_the_last_number(suite: int, rests: bool, left: int) 
 def test_a_key_of_aes_gcm_protects_as_many_records_as_it_may(
     suite: int, rests: bool, left: int
 ) -> None:
-    """And then a KeyUpdate, which takes no room of a full record (section 5.5)."""
+    """And then a KeyUpdate, which takes no room of a full record (§5.5)."""
     used = key_schedule.AES_GCM_RECORDS - left
     pair = established(suite, rests, WRITE_SEQ=LAST_SEQUENCE - used)
     for sent in range(3):

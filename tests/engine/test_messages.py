@@ -1,4 +1,4 @@
-"""The server's messages as RFC 8446 section 4 lays them out, read by hand.
+"""The server's messages as RFC 8446 §4 lays them out, read by hand.
 
 Every length and number is tried at the top of its width, which no connection of today's suites and
 groups reaches: a field that were signed, or short by a byte, would show there alone.
@@ -14,7 +14,7 @@ from engine import messages
 from tests.engine.hello_bytes import u16, v8, v16
 
 RANDOM = bytes(range(32))
-# Section 4.1.3 prints it, and says that it is the SHA-256 of "HelloRetryRequest".
+# §4.1.3 prints it, and says that it is the SHA-256 of "HelloRetryRequest".
 RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 VERSIONS = u16(43) + v16(b"\x03\x04")
 
@@ -55,7 +55,7 @@ def test_a_hello_retry_request(suite: int, group: int) -> None:
 @pytest.mark.parametrize("name_matched", [True, False])
 def test_encrypted_extensions(alpn: bytes | None, name_matched: bool) -> None:
     extensions = b"" if alpn is None else u16(16) + v16(v16(v8(alpn)))
-    # RFC 6066 section 3: the name that was used is acknowledged by an empty extension.
+    # RFC 6066 §3: the name that was used is acknowledged by an empty extension.
     extensions += u16(0) + v16(b"") if name_matched else b""
     expected = message(8, v16(extensions))
     assert messages.encrypted_extensions(alpn, name_matched) == expected

@@ -54,7 +54,7 @@ def test_residue_counts_what_an_unused_entry_or_ticket_key_holds() -> None:
 
 
 def test_a_client_is_not_verified_before_its_finished() -> None:
-    """It has proved its certificate, and not yet that it saw this handshake (RFC 8446 4.4.4)."""
+    """It has proved its certificate, and not yet that it saw this handshake (RFC 8446 §4.4.4)."""
     pair = Pair(mutual(), client=client(device())).greet()
     for message in pair.client.certificate_flight():
         pair.feed(pair.client.handshake_bytes(message))

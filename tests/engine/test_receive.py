@@ -2,7 +2,7 @@
 
 The same conversation in other pieces is the same conversation: what the server says, what it
 delivers and what it takes does not depend on where a segment, a record or a message ends
-(RFC 8446 sections 5.1 and 4).
+(RFC 8446 §5.1 and §4).
 """
 
 from __future__ import annotations
@@ -344,7 +344,7 @@ def test_the_length_of_a_record(kind: int, length: int, wrong: Refusal | None) -
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("fragment", [0, 1])
 def test_what_each_state_reads(state: int, fragment: int) -> None:
-    """The types of section 5, and inside a fragmented message only more of it (section 5.1)."""
+    """The types of §5, and inside a fragmented message only more of it (§5.1)."""
     clear = state in (layout.WAIT_CLIENT_HELLO, layout.WAIT_SECOND_CLIENT_HELLO)
     reads = {c.HANDSHAKE} if clear else {SEALED}
     if not fragment:
@@ -364,7 +364,7 @@ def test_an_alert_in_the_clear_is_read_until_a_record_opened(state: int, opened:
     area = in_state(state)
     area.words[layout.READ_SEQ] = opened
     assert receive._judge(area, ALERT, 3, 2) is (UNEXPECTED if opened else None)
-    assert receive._judge(area, CCS, 3, 1) is None  # section 5: at any time before the Finished
+    assert receive._judge(area, CCS, 3, 1) is None  # §5: at any time before the Finished
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -432,7 +432,7 @@ def test_half_received_plaintext_and_full_buffers_lose_nothing() -> None:
 @pytest.mark.parametrize("inner", [b"", b"\x00", bytes(40)])
 @pytest.mark.parametrize("split", [False, True])
 def test_a_protected_record_of_no_type_is_refused(inner: bytes, split: bool) -> None:
-    """An inner plaintext of nothing, and of zeros alone (section 5.4). It did open."""
+    """An inner plaintext of nothing, and of zeros alone (§5.4). It did open."""
     pair = Pair(engine()).establish()
     pair.feed(pair.client.send(b"waits"))
     assert pair.client.writing is not None

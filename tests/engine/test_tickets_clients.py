@@ -43,7 +43,7 @@ def test_a_client_with_no_certificate_where_it_is_optional_is_sent_tickets_and_r
     assert client.request is not None
     again = serving.client(client.tickets[0], credential=DEVICE.credential)
     assert serving.connect(again, keep=True) == "resumed"
-    # RFC 8446 section 4.3.2: a server that took a PSK must not ask.
+    # RFC 8446 §4.3.2: a server that took a PSK must not ask.
     assert again.request is None
     assert serving.engine.peer_verified(0) == 0
     assert serving.engine.peer_certificate(0) is None

@@ -33,7 +33,7 @@ FAR = 10**13
 ENTROPY = bytes(n % 251 for n in range(MAX_COUNT * ENTROPY_LENGTH))
 MASTER = bytes(range(48))
 
-# RFC 8448 section 4, "Resumed 0-RTT Handshake": the PSK, the hash of the truncated ClientHello and
+# RFC 8448 §4, "Resumed 0-RTT Handshake": the PSK, the hash of the truncated ClientHello and
 # the binder over it.
 RFC8448_PSK = bytes.fromhex("4ecd0eb6ec3b4d87f5d6028f922ca4c5851a277fd41311c9e62d2c9492e1c4f3")
 RFC8448_HASH = bytes.fromhex("63224b2e4573f2d3454ca84b9d009a04f6be9e05711a8396473aefa01e924a14")

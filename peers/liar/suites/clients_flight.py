@@ -84,7 +84,7 @@ answering("verify-for-the-certificate", "a CertificateVerify follows a Certifica
 answering("key-update-for-the-certificate", "no KeyUpdate comes before the Finished",
           "RFC 8446 §4.6.3", UNEXPECTED, lambda c: message(codes.KEY_UPDATE, b"\0"))
 answering("hello-for-the-certificate", "no hello comes in the place of a Certificate",
-          "RFC 8446 appendix A.2", UNEXPECTED, lambda c: Client("another").hello_message())
+          "RFC 8446 §A.2", UNEXPECTED, lambda c: Client("another").hello_message())
 answering("verify-of-nothing", "an empty list has no CertificateVerify", "RFC 8446 §4.4.3",
           UNEXPECTED, lambda c: c.add(EMPTY) + c.certificate_verify_message(), setup=OPTIONAL)
 answering("certificate-after-none", "an empty list is the last word", "RFC 8446 §4.4.2",

@@ -48,7 +48,7 @@ first("ccs-first", "a change_cipher_spec does not come before the hello", "RFC 8
       CCS)
 first("http-first", "a request in the clear is no record", "RFC 8446 §5", UNEXPECTED,
       b"GET / HTTP/1.1\r\n\r\n", "policy")
-first("sslv2-first", "an SSL 2 hello is no record", "RFC 8446 appendix D.5", UNEXPECTED,
+first("sslv2-first", "an SSL 2 hello is no record", "RFC 8446 §D.5", UNEXPECTED,
       b"\x80\x2e\x01\x03\x01\0\x15\0\0\0\x10", "policy")
 VERSION = refused("tls-protocol-version")
 for _version in (0x0000, 0x0200, 0x0400, 0xFEFF):
@@ -118,7 +118,7 @@ def _(stage: Stage) -> Connection:
 first("user-canceled-33-times", "33 records that get nowhere are too many", "SPEC §1.2",
       refused("tls-too-many-messages"), record(codes.ALERT, b"\x01\x5a") * 33, "policy")
 
-# Messages that do not come first (appendix A.2).
+# Messages that do not come first (§A.2).
 for _kind, _body in (
     (0, b""),
     (codes.SERVER_HELLO, b"\x03\x03" + bytes(70)),
@@ -134,7 +134,7 @@ for _kind, _body in (
 ):
     _label = codes.MESSAGE_NAMES.get(_kind, f"type {_kind}")
     first(f"first-message-{_label.replace('_', '-').replace(' ', '-')}",
-          f"{_label} does not come before a ClientHello", "RFC 8446 appendix A.2", UNEXPECTED,
+          f"{_label} does not come before a ClientHello", "RFC 8446 §A.2", UNEXPECTED,
           record(codes.HANDSHAKE, message(_kind, _body)))
 first("first-message-by-its-header", "a message out of place is judged by its header alone",
       "SPEC §1.3", UNEXPECTED,

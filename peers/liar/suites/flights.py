@@ -158,7 +158,7 @@ def _(stage: Stage) -> Connection:
     return stage.connect().flight().end()
 
 
-# Other messages in its place (appendix A.2).
+# Other messages in its place (§A.2).
 for _kind, _body in (
     (codes.CLIENT_HELLO, bytes(60)),
     (codes.SERVER_HELLO, bytes(60)),
@@ -172,7 +172,7 @@ for _kind, _body in (
 ):
     _label = codes.MESSAGE_NAMES.get(_kind, f"type {_kind}")
     flight(f"{_label.replace('_', '-').replace(' ', '-')}-for-the-finished",
-           f"{_label} does not come in the place of the Finished", "RFC 8446 appendix A.2",
+           f"{_label} does not come in the place of the Finished", "RFC 8446 §A.2",
            UNEXPECTED, saying(message(_kind, _body)))
 flight("message-by-its-header", "a message in the Finished's place is judged by its header",
        "SPEC §1.3", UNEXPECTED,

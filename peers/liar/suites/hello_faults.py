@@ -38,7 +38,7 @@ MISSING = refused("tls-server-missing-extension")
 VERSION = refused("tls-server-version")
 case = HANDSHAKE.hello
 
-# Versions (§4.2.1, appendix D.2).
+# Versions (§4.2.1, §D.2).
 case("no-versions", "without supported_versions there is no TLS 1.3", "RFC 8446 §4.2.1",
      VERSION, drop(codes.SUPPORTED_VERSIONS))
 case("only-tls-1.2", "supported_versions names 0x0304", "RFC 8446 §4.2.1",
@@ -51,7 +51,7 @@ case("no-extensions-at-all", "a hello that ends behind compression is an older T
      "RFC 8446 §4.1.2", VERSION, set_field("raw_extensions", b""))
 case("empty-extension-block", "an empty block has no supported_versions", "RFC 8446 §4.2.1",
      VERSION, set_field("raw_extensions", b"\0\0"))
-case("ssl-3", "legacy_version 0x0300 is refused", "RFC 8446 appendix D.5",
+case("ssl-3", "legacy_version 0x0300 is refused", "RFC 8446 §D.5",
      VERSION, set_field("version", 0x0300), basis="policy")
 
 # Nothing in common (§4.1.1).

@@ -73,7 +73,7 @@ for _group, _name in codes.GROUP_NAMES.items():
 case("no-shares-yet", "an empty list of shares asks for a retry", "RFC 8446 §4.2.8",
      established(group=codes.X25519, retried=True), shares=())
 case("retry-without-session-id", "a retry is answered without a session id too",
-     "RFC 8446 appendix D.4", established(retried=True), shares=(), session_id=b"")
+     "RFC 8446 §D.4", established(retried=True), shares=(), session_id=b"")
 case("retry-with-sha384", "after a retry the transcript is the message_hash, SHA-384 too",
      "RFC 8446 §4.4.1", established(retried=True, suite=0x1302), shares=(), suites=(0x1302,))
 
@@ -176,15 +176,15 @@ for _version in (0x0300, 0x0303, 0x0304, 0x03FF):
         return stage.connect().hello(version=version).finish().echo()
 
 
-# change_cipher_spec (appendix D.4).
+# change_cipher_spec (§D.4).
 @HANDSHAKE.case("ccs-without-session-id", "the client may send a change_cipher_spec unasked",
-                "RFC 8446 appendix D.4", OK)
+                "RFC 8446 §D.4", OK)
 def _(stage: Stage) -> Connection:
     return stage.connect(session_id=b"").hello().finish(ccs=True).echo()
 
 
 @HANDSHAKE.case(
-    "no-ccs", "a client need not send a change_cipher_spec", "RFC 8446 appendix D.4", OK
+    "no-ccs", "a client need not send a change_cipher_spec", "RFC 8446 §D.4", OK
 )
 def _(stage: Stage) -> Connection:
     return stage.connect().hello().finish(ccs=False).echo()
@@ -206,7 +206,7 @@ def _(stage: Stage) -> Connection:
 
 
 @HANDSHAKE.case("ccs-right-behind-the-hello", "it may come with the first hello (early data does)",
-                "RFC 8446 appendix D.4", OK)
+                "RFC 8446 §D.4", OK)
 def _(stage: Stage) -> Connection:
     c = stage.connect()
     c.tell(c.client.hello() + record(codes.CHANGE_CIPHER_SPEC, b"\x01"))

@@ -27,7 +27,7 @@ from tests.engine.x509.chain_maker import (
 
 # -- the signatures that are accepted --------------------------------------------------------
 
-# RFC 5758 section 3.2, RFC 8410 section 3, RFC 8017 appendix A.2 (for RSA each hash's last byte).
+# RFC 5758 §3.2, RFC 8410 §3, RFC 8017 §A.2 (for RSA each hash's last byte).
 EXPECTED: dict[str, tuple[str, str]] = {
     "3005 06032b6570": (ED25519, ""),
     "300a 06082a8648ce3d040302": (P256, "ECDSA sha256"),

@@ -1,4 +1,4 @@
-"""Where the parts of a certificate lie, byte for byte (X.690, RFC 5280 section 4.1)."""
+"""Where the parts of a certificate lie, byte for byte (X.690, RFC 5280 §4.1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.x509.der import (
 )
 from tests.engine.x509.chain_maker import tlv
 
-# -- elements (X.690 sections 8.1 and 10.1) --------------------------------------------------
+# -- elements (X.690 §8.1 and §10.1) --------------------------------------------------
 
 LENGTHS = [0, 1, 2, 0x7F, 0x80, 0xFF, 0x100, 0xFFFF, 0x1_0000, 0x1_2345]
 TAGS = [0x00, 0x04, 0x0F, 0x1E, 0x30, 0x80, 0xA3, 0xFE]
@@ -106,7 +106,7 @@ def test_short_lengths_are_read_without_a_call(monkeypatch: pytest.MonkeyPatch) 
     assert der.elements(data, 0, len(data)) == [(4, 2, 0x81), (5, 0x83, 0x83)]
 
 
-# -- the outline of a certificate (RFC 5280 section 4.1) -------------------------------------
+# -- the outline of a certificate (RFC 5280 §4.1) -------------------------------------
 
 VERSION_3 = tlv(VERSION, tlv(INTEGER, b"\x02"))
 SERIAL = tlv(INTEGER, b"\x12\x34")
@@ -204,7 +204,7 @@ def test_a_signature_may_be_of_zeros_behind_its_unused_bits() -> None:
     assert der.outline(certificate(*SIX, signature=zeros)).signature == b"\x00\x07"
 
 
-# -- extensions (RFC 5280 sections 4.2 and 4.2.1.6) ------------------------------------------
+# -- extensions (RFC 5280 §4.2 and §4.2.1.6) ------------------------------------------
 
 
 def extension(oid: bytes, value: bytes, critical: bytes = b"") -> bytes:
@@ -333,7 +333,7 @@ def test_a_text_may_not_pass_the_end_of_its_name(size: int) -> None:
 
 @pytest.mark.parametrize("size", [115, 116, 117, 118, 0x7F, 0x80, 0xF0])
 def test_lengths_of_128_and_more_are_left_to_the_parser(size: int) -> None:
-    """In one byte they are no lengths (X.690 section 8.1.3.4), however well they agree."""
+    """In one byte they are no lengths (X.690 §8.1.3.4), however well they agree."""
     text = b"x" * size
     head = bytes((0x30, size + 11, 0x31, size + 9, 0x30, size + 7, 6, 3, 0x55, 4, 3, 12, size))
     assert der.plain_name(head + text) is (size + 11 < 0x80)

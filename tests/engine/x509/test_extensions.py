@@ -2,7 +2,7 @@
 
 `common` may leave anything to the parser by answering None, and what it must never do is read what
 the parser would read otherwise, or refuse. So each shape that it takes has a neighbour here that is
-one byte off and is left to the parser (RFC 5280 section 4.2; X.690 for the DER).
+one byte off and is left to the parser (RFC 5280 §4.2; X.690 for the DER).
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ LEFT = [
     b"\x30\x0b" + extension(KEY_ID, tlv(OCTETS, b"k"))[2:],
     b"\x30\x0a\x06\x03\x55\x1d\x0e\x04\x04\x04\x01k\x00",
     extension(KEY_ID, tlv(OCTETS, b"k")) + b"\x00",
-    # One that comes twice, whatever number it has (section 4.2).
+    # One that comes twice, whatever number it has (§4.2).
     *(extension(shape.number, shape.value) * 2 for shape in READ),
     b"",
 ]
@@ -159,7 +159,7 @@ def test_what_is_left_to_the_parser_is_left_beside_a_common_shape_too(shape: Rea
 def test_a_key_identifier_that_is_critical_is_not_understood(
     number: int, value: bytes, unknown: bool
 ) -> None:
-    # Sections 4.2.1.1 and 4.2.1.2: it must not be critical.
+    # §4.2.1.1 and §4.2.1.2: it must not be critical.
     read = extensions.common(extension(number, value, CRITICAL))
     assert read is not None and read.unknown is unknown
     assert extensions.common(extension(number, value, tlv(0x01, b"\x00"))) is None

@@ -1,4 +1,4 @@
-"""Which names an authority may vouch for, form by form (RFC 5280 section 4.2.1.10).
+"""Which names an authority may vouch for, form by form (RFC 5280 §4.2.1.10).
 
 The names and the bases are given as they stand in a certificate, so that those which no maker of
 certificates writes are met as well. `test_paths` has the same rules in whole chains.

@@ -20,7 +20,7 @@ WEB = "it judges by the profile of the web's authorities, which asks for this an
 STRICTER_KEYS = "it accepts more kinds and sizes of keys than the contract lists"
 STRICTER_SIGNATURES = "it accepts more signature algorithms than the contract lists"
 ANY_PURPOSE = "it reads anyExtendedKeyUsage as leave for clients; the contract does not"
-PINNED = "it takes a leaf that is in the store for its own anchor; seed section 13.20 argues ours"
+PINNED = "it takes a leaf of the store for its own anchor; docs/client-certificates.md argues ours"
 NO_URI = "it processes no constraint on URIs, and refuses one that is critical"
 NO_DIRECTORY = "it processes no constraint on directory names, and refuses one that is critical"
 DOT = "it refuses a DNS constraint with a dot in front, which OpenSSL reads as we do"
@@ -31,7 +31,7 @@ UNREADABLE = "it passes a constraint that such a name cannot be held against; ou
 NO_BASE = "it compares a base that is no name as text, which no name equals; ours excludes all"
 ALL_BASES = "one base that it cannot read refuses every name; ours still permits what others permit"
 MAPPED = "it takes an IPv4 address in the shape of an IPv6 one for another address"
-SPELLING = "it tells names apart that RFC 5280 section 7.1 compares as one, or that look like one"
+SPELLING = "it tells names apart that RFC 5280 §7.1 compares as one, or that look like one"
 
 
 def titled(reason, of, end, but):
@@ -42,11 +42,11 @@ def titled(reason, of, end, but):
 
 CRYPTOGRAPHY = {
     "the root's key was changed and a self-issued intermediate bridges": (
-        "it counts self-issued intermediates in pathLen, which RFC 5280 section 4.2.1.9 does not"
+        "it counts self-issued intermediates in pathLen, which RFC 5280 §4.2.1.9 does not"
     ),
     "the root's key is Ed25519": WEB + "an authority's key is RSA or on a NIST curve",
     "the leaf may only encipher keys": (
-        "it asks for no digitalSignature in a client's key usage; TLS 1.3 does (RFC 8446, 4.4.2.2)"
+        "it asks for no digitalSignature in a client's key usage; TLS 1.3 does (RFC 8446 §4.4.2.2)"
     ),
     "the leaf has no alternative name": WEB + "subjectAltName",
     "the leaf's key identifier is critical": "it understands it in a leaf; our list does not",
@@ -90,7 +90,7 @@ CRYPTOGRAPHY = {
         "it holds an authority's own names against its own constraints"
     ),
     "a constraint has a minimum and the leaf has such a name": (
-        "it passes over the minimum; RFC 5280 section 4.2.1.10 has none but 0"
+        "it passes over the minimum; RFC 5280 §4.2.1.10 has none but 0"
     ),
     "the DNS base '192.0.2.1' excludes everything": "it takes an address for a host name",
     "an IPv4 address in the shape of an IPv6 one is outside nothing": MAPPED,
@@ -132,7 +132,7 @@ OPENSSL = {
     "a DNS name with a dot at its end is constrained": UNREADABLE,
     "a URI whose host is an address is constrained": UNREADABLE,
     "the subject's mail address does not count beside an rfc822Name": (
-        "it judges the subject's mail addresses always; RFC 5280 section 4.2.1.10 without another"
+        "it judges the subject's mail addresses always; RFC 5280 §4.2.1.10 without another"
     ),
     "the mail base '@bar.test' permits nothing": "it takes it for every mailbox of the host",
     "an IPv4 address in the shape of an IPv6 one is outside nothing": MAPPED,

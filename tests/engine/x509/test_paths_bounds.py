@@ -310,7 +310,7 @@ def test_an_issuer_without_a_key_identifier_stands_between_the_two(first):
 
 
 def test_a_certificate_behind_a_self_issued_one_is_bound_by_constraints():
-    """RFC 5280 section 6.1.3 (b) spares that one and no other."""
+    """RFC 5280 §6.1.3 (b) spares that one and no other."""
     root = authority("root", excluded=[x509.DNSName("bad.test")])
     old = authority("middle", root, own=key("old"), san=[x509.DNSName("bad.test")])
     new = authority("middle", old, own=key("new"))
@@ -322,7 +322,7 @@ def test_a_certificate_behind_a_self_issued_one_is_bound_by_constraints():
 
 
 def test_a_mail_address_that_cannot_be_read_is_inside_no_constraint():
-    """The parser takes UTF-8 in an IA5String, which has ASCII alone (RFC 5280 section 4.1.2.6)."""
+    """The parser takes UTF-8 in an IA5String, which has ASCII alone (RFC 5280 §4.1.2.6)."""
     subject = name("device", mail="ab@one.test")
     replace = replacing(b"\x16\x0bab@one", "\x16\x0b\u00f8@one".encode())
     for told, limits in ((None, {}), (Refusal.X509_NAME_CONSTRAINT, {"excluded": [DNS_TWO]})):
