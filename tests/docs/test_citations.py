@@ -18,12 +18,12 @@ FOLDERS = (
 READ = {".py", ".md", ".toml", ".txt", ".cfg"}
 OTHER_FORMS = re.compile(
     r"""
-    RFC[ ]\d+,?\s+(?:\#\s+)?(?:[Ss]ections?|[Aa]ppendix|[Cc]hapter|sec\.)  # RFC 8446 §4
-    | RFC[ ]\d+,?[ ]\d+(?:\.\d+)+           # RFC 8446 §4.2
+    RFC[ ]\d+,?\s+(?:\#\s+)?(?:[Ss]ections?|[Aa]ppendix|[Cc]hapter|sec\.)  # RFC 8446 section 4
+    | RFC[ ]\d+,?[ ]\d+(?:\.\d+)+           # RFC 8446 4.2
     | RFC[ ]\d+,[ ]§                        # RFC 8446, §4
     | \bRFC-?\d{4}\b(?!_)                   # RFC8446
-    | \b[Ss]ections?[ ](?:\d|[A-E]\.)       # §4.2
-    | \b[Aa]ppendix[ ][A-E]\b               # §D.4
+    | \b[Ss]ections?[ ](?:\d|[A-E]\.)       # section 4.2
+    | \b[Aa]ppendix[ ][A-E]\b               # appendix D.4
     | §[ ]\d | §§                           # § 4.2
     """,
     re.VERBOSE,
@@ -56,14 +56,14 @@ def test_there_is_one_form_of_citation() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "RFC 8446 §4.2",
+        "RFC 8446 section 4.2",
         "(RFC 8446 section\n# 4.2)",
-        "RFC 8446 §D.4",
-        "RFC 8446 §4.2",
+        "RFC 8446, appendix D.4",
+        "RFC 8446 4.2",
         "RFC 8446, §4.2",
         "RFC8446 §4.2",
-        "see §4.2",
-        "of §D.4",
+        "see section 4.2",
+        "of appendix D.4",
         "§ 4.2",
     ],
 )
