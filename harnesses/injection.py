@@ -41,7 +41,7 @@ from engine import Engine, Event, Refused
 
 from .injector.places import KINDS, Injector, Kind
 from .injector.scenarios import SCENARIOS, Nature, Scenario
-from .injector.stage import NEIGHBOUR, SLOT, SLOTS, STORY, Call, Peer, Stage, honest
+from .injector.scene import NEIGHBOUR, SLOT, SLOTS, STORY, Call, Peer, Scene, honest
 from .oracles import Broken
 from .whitebox import HeldMaps, areas_in_use, handshaking, keys_are_zero, settings, stray
 
@@ -74,7 +74,7 @@ class Violation(NamedTuple):
     detail: str
 
 
-class Verdict(NamedTuple):
+class InjectionVerdict(NamedTuple):
     """What came of one injection; `where` is empty when its place was not reached."""
 
     where: str = ""
@@ -95,10 +95,10 @@ def places(scenario: Scenario, kind: str) -> int:
     count = 0
     # What is cached at a first call is cached by it: the second is like all that follow.
     for _ in range(2):
-        stage = scenario.begin()
-        maps = HeldMaps(stage.engine)  # as in a trial: what is held, `close` cannot let go
+        scene = scenario.begin()
+        maps = HeldMaps(scene.engine)  # as in a trial: what is held, `close` cannot let go
         injector = Injector(KINDS[kind])
-        injector.make(partial(_answer, scenario.ask(stage)))
+        injector.make(partial(_answer, scenario.ask(scene)))
         count = injector.count
         maps.release()
     return count
@@ -107,15 +107,15 @@ def places(scenario: Scenario, kind: str) -> int:
 @lru_cache(maxsize=16)
 def honest_run(scenario: Scenario) -> Honest:
     """The scenario without an injection; Broken when an oracle has something against that."""
-    stage = scenario.begin()
-    call = scenario.ask(stage)
-    before = settings(stage.engine)
+    scene = scenario.begin()
+    call = scenario.ask(scene)
+    before = settings(scene.engine)
     answer = _answer(call)
     if scenario.nature is Nature.CLOSES:
         return Honest((answer,), before, ())
-    after = settings(stage.engine)
-    found = Honest(_story(stage, call, answer), before, after)
-    trial = _Trial(scenario, stage, call, found)
+    after = settings(scene.engine)
+    found = Honest(_story(scene, call, answer), before, after)
+    trial = _Trial(scenario, scene, call, found)
     trial.leave()
     if trial.violations:
         oracle, detail = trial.violations[0]
@@ -131,30 +131,30 @@ def _answer(call: Call) -> object:
         return error.args
 
 
-def _story(stage: Stage, call: Call, answer: object) -> tuple[object, ...]:
+def _story(scene: Scene, call: Call, answer: object) -> tuple[object, ...]:
     """What a call that was not broken comes to."""
     if not isinstance(answer, tuple):
         call.answered(answer)
-    return answer, *stage.go_on()
+    return answer, *scene.go_on()
 
 
-def inject(scenario: Scenario, kind: str, place: int) -> Verdict:
+def inject(scenario: Scenario, kind: str, place: int) -> InjectionVerdict:
     """One injection, judged."""
     found = honest_run(scenario)
-    stage = scenario.begin()
-    trial = _Trial(scenario, stage, scenario.ask(stage), found)
+    scene = scenario.begin()
+    trial = _Trial(scenario, scene, scenario.ask(scene), found)
     injector = Injector(KINDS[kind], place)
     collects = gc.isenabled()
     gc.disable()  # a cycle is what `lent` looks for
     try:
         error = _break(trial.call, injector)
         if not injector.where:
-            return Verdict()
+            return InjectionVerdict()
         trial.judge(error, KINDS[kind])
     finally:
         if collects:
             gc.enable()
-    return Verdict(injector.where, tuple(trial.violations))
+    return InjectionVerdict(injector.where, tuple(trial.violations))
 
 
 def _break(call: Call, injector: Injector) -> list[BaseException]:
@@ -170,15 +170,15 @@ def _break(call: Call, injector: Injector) -> list[BaseException]:
 class _Trial:
     """The questions that are asked after one injection."""
 
-    def __init__(self, scenario: Scenario, stage: Stage, call: Call, found: Honest) -> None:
+    def __init__(self, scenario: Scenario, scene: Scene, call: Call, found: Honest) -> None:
         self.nature = scenario.nature
-        self.stage = stage
-        self.engine = stage.engine
+        self.scene = scene
+        self.engine = scene.engine
         self.call = call
         self.honest = found
         self.violations: list[Violation] = []
         self.references = _references(call)
-        self.maps = HeldMaps(stage.engine)
+        self.maps = HeldMaps(scene.engine)
 
     def note(self, oracle: str, detail: str) -> None:
         self.violations.append(Violation(oracle, detail))
@@ -288,7 +288,7 @@ class _Trial:
                 return
         elif self.nature is not Nature.READS and self.engine.event(SLOT) == Event.FAILED:
             return
-        story = _story(self.stage, self.call, _answer(self.call))
+        story = _story(self.scene, self.call, _answer(self.call))
         for name, one, other in zip(STORY, story, self.honest.story, strict=False):
             if one != other:
                 self.note("slot", f"the call is made again, and its {name} is another")
@@ -303,8 +303,8 @@ class _Trial:
             if engine.event(SLOT) != Event.FREE:
                 self.note("drop", "the slot is not free")
         with self.noting("neighbour"):
-            self.stage.neighbour.receive()
-            self.stage.neighbour.echo()
+            self.scene.neighbour.receive()
+            self.scene.neighbour.echo()
         with self.noting("bytes"):
             self._books("after the drop")
             if left := stray(engine, 1):
@@ -330,7 +330,7 @@ class _Trial:
             self.note("areas", f"{engine.areas_free()} of {areas} are free when all are dropped")
         slots = range(min(areas, SLOTS))
         for slot in slots:
-            Peer(engine, slot, self.stage.peer.client).serve()
+            Peer(engine, slot, self.scene.peer.client).serve()
         used = areas_in_use(engine)
         if used != areas:
             self.note("areas", f"{areas} connections have {used} areas")

@@ -167,7 +167,7 @@ def run(data: bytes, thorough: bool = False) -> str:
 
 
 @dataclass(frozen=True)
-class Line:
+class RecordedLine:
     """One thing a client says in a recording."""
 
     recording: Recording
@@ -196,10 +196,10 @@ class Line:
         return made
 
 
-def lines_of(recordings: Iterable[Recording]) -> list[Line]:
+def lines_of(recordings: Iterable[Recording]) -> list[RecordedLine]:
     """Every line of the honest ones."""
     return [
-        Line(recording, number)
+        RecordedLine(recording, number)
         for recording in recordings
         if recording.honest
         for number, step in enumerate(recording.steps)

@@ -74,7 +74,7 @@ class Tally:
 
 
 @cache
-def lines() -> tuple[recorded.Line, ...]:
+def lines() -> tuple[recorded.RecordedLine, ...]:
     """Every line of every honest recording, in a fixed order."""
     names = all_names()
     return tuple(recorded.lines_of(load(name) for name in names))

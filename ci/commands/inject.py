@@ -140,7 +140,9 @@ def work(task: Task) -> Tally:
             try:
                 verdict = injection.inject(scenario, task.kind, place)
             except TooLong as error:
-                verdict = injection.Verdict("?", (injection.Violation("escapes", str(error)),))
+                verdict = injection.InjectionVerdict(
+                    "?", (injection.Violation("escapes", str(error)),)
+                )
             signal.alarm(0)
             if not verdict.where:
                 # How deep a stack is needed is not known beforehand; all else is counted.
@@ -153,7 +155,7 @@ def work(task: Task) -> Tally:
     return tally
 
 
-def _keep(task: Task, place: int, verdict: injection.Verdict, tally: Tally) -> None:
+def _keep(task: Task, place: int, verdict: injection.InjectionVerdict, tally: Tally) -> None:
     scenario = SCENARIOS[task.scenario]
     tally.broken += bool(verdict.violations)
     tally.oracles.update({one.oracle for one in verdict.violations})

@@ -17,7 +17,7 @@ from peers.liar.wire import message
 
 from .. import fixtures
 from . import states as at
-from .stage import (
+from .scene import (
     ANSWER,
     FEW,
     LARGE_RECORD,
@@ -26,7 +26,7 @@ from .stage import (
     SLOT,
     TEXT,
     Asker,
-    Stage,
+    Scene,
     calling,
     feeding,
     receiving,
@@ -51,7 +51,7 @@ class Nature(Enum):
 
 @dataclass(frozen=True)
 class Scenario:
-    """One row: `begin` makes a stage of `state`, `ask` the call on it."""
+    """One row: `begin` makes a scene of `state`, `ask` the call on it."""
 
     call: str
     method: str
@@ -65,100 +65,100 @@ class Scenario:
         few = "/few" if self.state.setting.areas == FEW else ""
         return f"{self.call}/{self.state.name}{few}"
 
-    def begin(self) -> Stage:
-        """A new stage in the scenario's state."""
-        stage = Stage(self.state.setting, self.state.client())
-        self.state.build(stage)
-        return stage
+    def begin(self) -> Scene:
+        """A new scene in the scenario's state."""
+        scene = Scene(self.state.setting, self.state.client())
+        self.state.build(scene)
+        return scene
 
 
 # -- what is fed ----------------------------------------------------------------------------
 
 
-def _hello(stage: Stage) -> bytes:
-    return stage.peer.client.hello()
+def _hello(scene: Scene) -> bytes:
+    return scene.peer.client.hello()
 
 
-def _begun(stage: Stage) -> bytes:
-    rest, stage.rest = stage.rest, b""
+def _begun(scene: Scene) -> bytes:
+    rest, scene.rest = scene.rest, b""
     return rest
 
 
-def _in_half(make_data: Callable[[Stage], bytes]) -> Callable[[Stage], bytes]:
-    def half(stage: Stage) -> bytes:
-        data = make_data(stage)
-        stage.rest = data[len(data) // 2 :]
+def _in_half(make_data: Callable[[Scene], bytes]) -> Callable[[Scene], bytes]:
+    def half(scene: Scene) -> bytes:
+        data = make_data(scene)
+        scene.rest = data[len(data) // 2 :]
         return data[: len(data) // 2]
 
     return half
 
 
-def _finish(stage: Stage) -> bytes:
-    return stage.peer.client.finish()
+def _finish(scene: Scene) -> bytes:
+    return scene.peer.client.finish()
 
 
-def _finish_apart(stage: Stage) -> bytes:
-    return stage.peer.client.finish(apart=True)
+def _finish_apart(scene: Scene) -> bytes:
+    return scene.peer.client.finish(apart=True)
 
 
-def _finish_wrong(stage: Stage) -> bytes:
-    return stage.peer.client.handshake_bytes(message(codes.FINISHED, bytes(32)))
+def _finish_wrong(scene: Scene) -> bytes:
+    return scene.peer.client.handshake_bytes(message(codes.FINISHED, bytes(32)))
 
 
-def _verify_wrong(stage: Stage) -> bytes:
-    client = stage.peer.client
+def _verify_wrong(scene: Scene) -> bytes:
+    client = scene.peer.client
     verify = client.certificate_verify_message(edit=lambda signature: signature[:-1] + b"\x00")
     return client.handshake_bytes(client.certificate_message() + verify)
 
 
-def _record(stage: Stage) -> bytes:
-    return stage.peer.client.send(TEXT)
+def _record(scene: Scene) -> bytes:
+    return scene.peer.client.send(TEXT)
 
 
-def _long_record(stage: Stage) -> bytes:
-    return stage.peer.client.send(LARGE_RECORD)
+def _long_record(scene: Scene) -> bytes:
+    return scene.peer.client.send(LARGE_RECORD)
 
 
-def _records(stage: Stage) -> bytes:
-    return stage.peer.client.send(TEXT) + stage.peer.client.send(TEXT)
+def _records(scene: Scene) -> bytes:
+    return scene.peer.client.send(TEXT) + scene.peer.client.send(TEXT)
 
 
-def _view_of_record(stage: Stage) -> memoryview:
-    return memoryview(bytearray(_record(stage)))
+def _view_of_record(scene: Scene) -> memoryview:
+    return memoryview(bytearray(_record(scene)))
 
 
-def _padded_record(stage: Stage) -> bytes:
-    return stage.peer.client.send(TEXT, padding=300)
+def _padded_record(scene: Scene) -> bytes:
+    return scene.peer.client.send(TEXT, padding=300)
 
 
-def _empty_record(stage: Stage) -> bytes:
-    return stage.peer.client.send(b"")
+def _empty_record(scene: Scene) -> bytes:
+    return scene.peer.client.send(b"")
 
 
-def _key_update(request: int) -> Callable[[Stage], bytes]:
-    return lambda stage: stage.peer.client.key_update(request)
+def _key_update(request: int) -> Callable[[Scene], bytes]:
+    return lambda scene: scene.peer.client.key_update(request)
 
 
-def _close_notify(stage: Stage) -> bytes:
-    return stage.peer.client.close_notify()
+def _close_notify(scene: Scene) -> bytes:
+    return scene.peer.client.close_notify()
 
 
-def _alert(stage: Stage) -> bytes:
-    return stage.peer.client.alert(codes.INTERNAL_ERROR)
+def _alert(scene: Scene) -> bytes:
+    return scene.peer.client.alert(codes.INTERNAL_ERROR)
 
 
-def _garbage(stage: Stage) -> bytes:
+def _garbage(scene: Scene) -> bytes:
     return b"GET / HTTP/1.1\r\n\r\n"
 
 
-def _bad_binder(stage: Stage) -> bytes:
+def _bad_binder(scene: Scene) -> bytes:
     def edit(hello: offers.Hello) -> None:
         hello.offers = [one._replace(secret=bytes(32)) for one in hello.offers]
 
-    return stage.peer.client.hello(edit)
+    return scene.peer.client.hello(edit)
 
 
-FED: tuple[tuple[str, Callable[[Stage], bytes | bytearray | memoryview], at.State], ...] = (
+FED: tuple[tuple[str, Callable[[Scene], bytes | bytearray | memoryview], at.State], ...] = (
     ("hello", _hello, at.SERVED),
     ("hello", _hello, at.SERVED.few()),
     ("hello-begun", _in_half(_hello), at.SERVED),

@@ -8,7 +8,7 @@ from functools import partial
 
 from peers.liar import Client, codes
 
-from .stage import (
+from .scene import (
     ANSWER,
     FEW,
     LARGE_RECORD,
@@ -16,8 +16,8 @@ from .stage import (
     SLOT,
     TEXT,
     Peer,
+    Scene,
     Setting,
-    Stage,
     credential,
     honest,
 )
@@ -28,7 +28,7 @@ class State:
     """Where a connection is when the call is made, and who is at its other end."""
 
     name: str
-    build: Callable[[Stage], object]
+    build: Callable[[Scene], object]
     client: Callable[[], Client] = lambda: honest("client")
     setting: Setting = field(default_factory=Setting)
 
@@ -37,148 +37,148 @@ class State:
         return replace(self, setting=replace(self.setting, areas=FEW))
 
 
-def _nothing(stage: Stage) -> None:
+def _nothing(scene: Scene) -> None:
     pass
 
 
-def _served(stage: Stage) -> None:
-    stage.peer.serve()
+def _served(scene: Scene) -> None:
+    scene.peer.serve()
 
 
-def _say_first(stage: Stage, count: int, data: bytes) -> None:
+def _say_first(scene: Scene, count: int, data: bytes) -> None:
     """The client says so many bytes; the rest is what the call may feed."""
-    stage.peer.say(data[:count])
-    stage.rest = data[count:]
+    scene.peer.say(data[:count])
+    scene.rest = data[count:]
 
 
-def _hello_begun(stage: Stage) -> None:
-    stage.peer.serve()
-    _say_first(stage, 90, stage.peer.client.hello())
+def _hello_begun(scene: Scene) -> None:
+    scene.peer.serve()
+    _say_first(scene, 90, scene.peer.client.hello())
 
 
-def _flight_waits(stage: Stage) -> None:
-    stage.peer.serve()
-    stage.peer.say(stage.peer.client.hello())
+def _flight_waits(scene: Scene) -> None:
+    scene.peer.serve()
+    scene.peer.say(scene.peer.client.hello())
 
 
-def _retried(stage: Stage) -> None:
-    _flight_waits(stage)
-    stage.peer.hear()
+def _retried(scene: Scene) -> None:
+    _flight_waits(scene)
+    scene.peer.hear()
 
 
-def _flight_taken(stage: Stage) -> None:
-    stage.peer.greet()
+def _flight_taken(scene: Scene) -> None:
+    scene.peer.greet()
 
 
-def _finished_begun(stage: Stage) -> None:
-    stage.peer.greet()
-    _say_first(stage, 40, stage.peer.client.finish())
+def _finished_begun(scene: Scene) -> None:
+    scene.peer.greet()
+    _say_first(scene, 40, scene.peer.client.finish())
 
 
-def _tickets_wait(stage: Stage) -> None:
-    stage.peer.greet()
-    stage.peer.say(stage.peer.client.finish())
+def _tickets_wait(scene: Scene) -> None:
+    scene.peer.greet()
+    scene.peer.say(scene.peer.client.finish())
 
 
-def _rests(stage: Stage) -> None:
-    stage.establish()
+def _rests(scene: Scene) -> None:
+    scene.establish()
 
 
-def _has_no_area(stage: Stage) -> None:
-    stage.establish()
-    stage.engine.set_resting(0)
+def _has_no_area(scene: Scene) -> None:
+    scene.establish()
+    scene.engine.set_resting(0)
 
 
-def _robbed(stage: Stage) -> None:
+def _robbed(scene: Scene) -> None:
     """The neighbour rests, in the area that this connection had where there is one alone."""
-    stage.establish()
-    stage.neighbour.echo()
+    scene.establish()
+    scene.neighbour.echo()
 
 
-def _plaintext_waits(stage: Stage) -> None:
-    stage.establish()
-    stage.peer.say(stage.peer.client.send(TEXT))
+def _plaintext_waits(scene: Scene) -> None:
+    scene.establish()
+    scene.peer.say(scene.peer.client.send(TEXT))
 
 
-def _much_plaintext_waits(stage: Stage) -> None:
-    stage.establish()
-    stage.peer.say(stage.peer.client.send(LARGE_RECORD))
-    stage.peer.say(stage.peer.client.send(TEXT))
+def _much_plaintext_waits(scene: Scene) -> None:
+    scene.establish()
+    scene.peer.say(scene.peer.client.send(LARGE_RECORD))
+    scene.peer.say(scene.peer.client.send(TEXT))
 
 
-def _output_waits(stage: Stage) -> None:
-    stage.establish()
-    stage.engine.send(SLOT, ANSWER)
+def _output_waits(scene: Scene) -> None:
+    scene.establish()
+    scene.engine.send(SLOT, ANSWER)
 
 
-def _both_wait(stage: Stage) -> None:
-    _plaintext_waits(stage)
-    stage.engine.send(SLOT, ANSWER)
+def _both_wait(scene: Scene) -> None:
+    _plaintext_waits(scene)
+    scene.engine.send(SLOT, ANSWER)
 
 
-def _queue_is_full(stage: Stage) -> None:
-    stage.establish()
-    stage.engine.send(SLOT, LARGE_RECORD * 3)
+def _queue_is_full(scene: Scene) -> None:
+    scene.establish()
+    scene.engine.send(SLOT, LARGE_RECORD * 3)
 
 
-def _record_begun(stage: Stage) -> None:
-    stage.establish()
-    _say_first(stage, 100, stage.peer.client.send(TEXT))
+def _record_begun(scene: Scene) -> None:
+    scene.establish()
+    _say_first(scene, 100, scene.peer.client.send(TEXT))
 
 
-def _peer_closed(stage: Stage) -> None:
-    stage.establish()
-    stage.peer.say(stage.peer.client.close_notify())
+def _peer_closed(scene: Scene) -> None:
+    scene.establish()
+    scene.peer.say(scene.peer.client.close_notify())
 
 
-def _closing(stage: Stage) -> None:
-    stage.establish()
-    stage.engine.finish(SLOT)
+def _closing(scene: Scene) -> None:
+    scene.establish()
+    scene.engine.finish(SLOT)
 
 
-def _closed(stage: Stage) -> None:
-    _closing(stage)
-    stage.peer.hear()
+def _closed(scene: Scene) -> None:
+    _closing(scene)
+    scene.peer.hear()
 
 
-def bad_record(stage: Stage) -> bytes:
+def bad_record(scene: Scene) -> bytes:
     """A record that does not open."""
-    data = bytearray(stage.peer.client.send(TEXT))
+    data = bytearray(scene.peer.client.send(TEXT))
     data[-1] ^= 1
     return bytes(data)
 
 
-def _alert_waits(stage: Stage) -> None:
-    stage.establish()
-    stage.peer.say(bad_record(stage))
+def _alert_waits(scene: Scene) -> None:
+    scene.establish()
+    scene.peer.say(bad_record(scene))
 
 
-def _failed(stage: Stage) -> None:
-    _alert_waits(stage)
-    stage.peer.hear()
+def _failed(scene: Scene) -> None:
+    _alert_waits(scene)
+    scene.peer.hear()
 
 
-def _failed_with_plaintext(stage: Stage) -> None:
-    _plaintext_waits(stage)
-    stage.peer.say(bad_record(stage))
+def _failed_with_plaintext(scene: Scene) -> None:
+    _plaintext_waits(scene)
+    scene.peer.say(bad_record(scene))
 
 
-def _tickets_were_had(stage: Stage) -> None:
+def _tickets_were_had(scene: Scene) -> None:
     """The client comes again with the tickets of a connection before."""
-    before = Peer(stage.engine, SLOT, honest("before")).establish()
-    stage.engine.drop(SLOT)
-    stage.peer.client.resume = tuple(before.client.tickets)
-    stage.peer.serve()
+    before = Peer(scene.engine, SLOT, honest("before")).establish()
+    scene.engine.drop(SLOT)
+    scene.peer.client.resume = tuple(before.client.tickets)
+    scene.peer.serve()
 
 
-def _resumed(stage: Stage) -> None:
-    _tickets_were_had(stage)
-    _answer(stage)
+def _resumed(scene: Scene) -> None:
+    _tickets_were_had(scene)
+    _answer(scene)
 
 
-def _answer(stage: Stage) -> None:
-    stage.peer.say(stage.peer.client.hello())
-    stage.peer.hear()
+def _answer(scene: Scene) -> None:
+    scene.peer.say(scene.peer.client.hello())
+    scene.peer.hear()
 
 
 def ticket_keys(first: int, last: int) -> list[bytes]:
@@ -186,23 +186,23 @@ def ticket_keys(first: int, last: int) -> list[bytes]:
     return [bytes([number]) * 32 for number in range(first, last)]
 
 
-def _own_tickets(stage: Stage) -> None:
+def _own_tickets(scene: Scene) -> None:
     """Tickets are on, and their key is the engine's own."""
-    stage.engine.set_tickets(2)
+    scene.engine.set_tickets(2)
 
 
-def _other_keys(stage: Stage) -> None:
-    stage.engine.set_ticket_keys(ticket_keys(1, 5), NOW_MS)
+def _other_keys(scene: Scene) -> None:
+    scene.engine.set_ticket_keys(ticket_keys(1, 5), NOW_MS)
 
 
-def _neighbour_busy(stage: Stage) -> None:
+def _neighbour_busy(scene: Scene) -> None:
     """The neighbour has plaintext in its area, and this connection is idle without one."""
-    _has_no_area(stage)
-    stage.neighbour.say(stage.neighbour.client.send(TEXT))
+    _has_no_area(scene)
+    scene.neighbour.say(scene.neighbour.client.send(TEXT))
 
 
-def _only_area_busy(stage: Stage) -> None:
-    stage.neighbour.say(stage.neighbour.client.send(TEXT))
+def _only_area_busy(scene: Scene) -> None:
+    scene.neighbour.say(scene.neighbour.client.send(TEXT))
 
 
 def _no_shares() -> Client:

@@ -26,7 +26,7 @@ from ..connection import ended_as
 from ..formats.pool import Operation, Order
 from ..oracles import Broken
 from ..whitebox import check_zero, resting, wiped
-from .pool_connection import Line
+from .pool_connection import PoolConnection
 
 NAME = "server.example"
 SIZES = (0, 1, 5, 16, 64, 300, 2_000, 16_384, 16_385, 40_000)
@@ -67,7 +67,7 @@ class Model:
         self.trusted = True
         self.born = 0
         self.resting = min(order.resting, order.areas)
-        self.lines: list[Line | None] = []
+        self.lines: list[PoolConnection | None] = []
         self.last = 0
         self._operations: dict[str, Callable[[int, int], None]] = {
             name.removeprefix("_do_"): getattr(self, name)
@@ -125,7 +125,7 @@ class Model:
             return
         if not possible:
             raise Broken("model", "serve started with no area to be had")
-        self.lines[slot] = Line(self._client(argument))
+        self.lines[slot] = PoolConnection(self._client(argument))
 
     def _client(self, argument: int) -> Client:
         """A client of the kind the argument names, with randomness of its own."""
@@ -160,7 +160,7 @@ class Model:
         if line is not None and line.bounds:
             self._feed(slot, line, (line.bounds[0] - line.taken + 1) // 2)
 
-    def _feed(self, slot: int, line: Line, length: int) -> None:
+    def _feed(self, slot: int, line: PoolConnection, length: int) -> None:
         data = bytes(line.wire[:length])
         had_area = self.engine.holds_area(slot) or self.engine.areas_free() > 0
         ended = line.state in ("failed", "closed")
@@ -271,7 +271,7 @@ class Model:
             for _ in range(argument % 40):
                 line.say(line.client.send(b"", argument), ("none", b""))
 
-    def _talking(self, slot: int) -> Line | None:
+    def _talking(self, slot: int) -> PoolConnection | None:
         line = self.lines[slot]
         return line if line is not None and line.client.state == "established" else None
 
@@ -414,7 +414,7 @@ class Model:
         if self.resting and not self.engine.holds_area(slot) and slot not in resting(self.engine):
             raise Broken("areas", "who was called last gave its area up")
 
-    def _check_line(self, slot: int, line: Line) -> None:
+    def _check_line(self, slot: int, line: PoolConnection) -> None:
         engine = self.engine
         event = engine.event(slot)
         if line.unknown:

@@ -30,7 +30,7 @@ class Mark(NamedTuple):
     data: bytes = b""
 
 
-class Line:
+class PoolConnection:
     """A client, its wire, and what the model expects of the server."""
 
     def __init__(self, client: Client) -> None:

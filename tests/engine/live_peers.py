@@ -39,7 +39,7 @@ def context(proves: bool) -> ssl.SSLContext:
 
 
 class SslClient:
-    """Python's ssl with what `harnesses.models.pool_connection.Line` asks of a client."""
+    """Python's ssl with what `harnesses.models.pool_connection.PoolConnection` asks of a client."""
 
     credential = None
     request = None

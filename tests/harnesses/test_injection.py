@@ -19,7 +19,7 @@ from harnesses import injection
 from harnesses.injection import ORACLES, Injected, Violation
 from harnesses.injector.places import KINDS, Injector
 from harnesses.injector.scenarios import SCENARIOS
-from harnesses.injector.stage import Call
+from harnesses.injector.scene import Call
 from harnesses.oracles import Broken
 from harnesses.signature import signature
 from mutants import plants
@@ -106,14 +106,14 @@ def test_what_comes_after_a_primitive_comes_when_it_has_written() -> None:
     held = {}
     for kind in ("before", "after"):
         at = next(n for n, w in enumerate(wheres(scenario.name, kind), 1) if "encrypt_into" in w)
-        stage = scenario.begin()
+        scene = scenario.begin()
         seen: list[bytes] = []
 
-        def look(view: memoryview = stage.engine._pool._area_bytes) -> bytes:
+        def look(view: memoryview = scene.engine._pool._area_bytes) -> bytes:
             return bytes(view)
 
         injector = Injector(KINDS[kind], at)
-        call = scenario.ask(stage)
+        call = scenario.ask(scene)
         real = injector._reached
 
         def reached(frame: object, what: str = "", real=real, seen=seen, look=look) -> None:  # type: ignore[no-untyped-def]

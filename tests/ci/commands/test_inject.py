@@ -13,7 +13,7 @@ from ci.commands import inject
 from ci.exits import Exit
 from ci.process import ROOT
 from harnesses import injection
-from harnesses.injection import Verdict, Violation
+from harnesses.injection import InjectionVerdict, Violation
 from tests.tools import PATIENCE
 
 CALM = "event/free"
@@ -23,7 +23,7 @@ CALM = "event/free"
 def held(monkeypatch):
     """No injection breaks anything."""
     monkeypatch.setattr(
-        injection, "inject", lambda scenario, kind, place: Verdict("engine/a.py:1 f")
+        injection, "inject", lambda scenario, kind, place: InjectionVerdict("engine/a.py:1 f")
     )
 
 
@@ -33,7 +33,7 @@ def broken(monkeypatch):
 
     def judge(scenario, kind, place):
         found = (Violation("bytes", f"{place} of them"),) if scenario.method == "event" else ()
-        return Verdict(f"engine/a.py:{place} f", found)
+        return InjectionVerdict(f"engine/a.py:{place} f", found)
 
     monkeypatch.setattr(injection, "inject", judge)
 
@@ -117,7 +117,7 @@ def test_a_run_that_injected_nothing_is_not_to_be_trusted(tmp_path, monkeypatch)
 
 
 def test_a_place_that_was_counted_and_is_not_reached_is_a_doubt(tmp_path, monkeypatch):
-    monkeypatch.setattr(injection, "inject", lambda scenario, kind, place: Verdict())
+    monkeypatch.setattr(injection, "inject", lambda scenario, kind, place: InjectionVerdict())
     assert run(CALM, "--kind", "memory", "--at", "2", out=tmp_path) == Exit.UNTRUSTED
     assert f"{CALM} memory 2 was not reached" in summary(tmp_path)["untrusted"]
 

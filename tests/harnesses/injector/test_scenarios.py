@@ -8,7 +8,7 @@ import pytest
 
 from engine import Engine
 from harnesses.injector.scenarios import SCENARIOS, Nature
-from harnesses.injector.stage import FEW, SLOT
+from harnesses.injector.scene import FEW, SLOT
 
 # What makes an engine is not called on one.
 MAKES = {"server"}
@@ -56,8 +56,8 @@ def test_every_nature_and_few_areas_as_well_as_many_have_a_row() -> None:
 )
 def test_a_row_comes_to_what_its_name_says(name: str, answer: object, ending: str) -> None:
     scenario = SCENARIOS[name]
-    stage = scenario.begin()
-    call = scenario.ask(stage)
+    scene = scenario.begin()
+    call = scenario.ask(scene)
     try:
         answered = call.thunk()
         call.answered(answered)
@@ -65,13 +65,13 @@ def test_a_row_comes_to_what_its_name_says(name: str, answer: object, ending: st
         answered = error.args
     if answer is not None:
         assert answered == answer
-    assert stage.go_on()[0] == ending
+    assert scene.go_on()[0] == ending
 
 
 def test_a_revived_connection_is_an_established_one() -> None:
-    stage = SCENARIOS["event/rests"].begin()
-    assert stage.engine.event(SLOT) == "established"
-    assert not stage.engine.holds_area(SLOT) and stage.engine.areas_resting() == 2
-    stage.peer.echo()
-    stage.neighbour.echo()
-    assert stage.engine.residue() == 0
+    scene = SCENARIOS["event/rests"].begin()
+    assert scene.engine.event(SLOT) == "established"
+    assert not scene.engine.holds_area(SLOT) and scene.engine.areas_resting() == 2
+    scene.peer.echo()
+    scene.neighbour.echo()
+    assert scene.engine.residue() == 0

@@ -1,6 +1,6 @@
 """What every injection is made on: an engine, a connection at work in it, and a neighbour.
 
-Nothing here is random and nothing is kept between two stages, so the n-th line of a call is the
+Nothing here is random and nothing is kept between two scenes, so the n-th line of a call is the
 same line each time, and what an injection broke is in no later one.
 """
 
@@ -34,7 +34,7 @@ TEXT = b"what the client keeps to itself " * 9
 ANSWER = b"what the server keeps to itself " * 9
 LARGE_RECORD = bytes(range(256)) * 64
 ROOM = 70_000
-# What a connection comes to: its call's answer, then what `Stage.go_on` tells.
+# What a connection comes to: its call's answer, then what `Scene.go_on` tells.
 STORY = (
     "answer",
     "event",
@@ -50,7 +50,7 @@ STORY = (
 
 @dataclass(frozen=True)
 class Setting:
-    """How a stage differs from the usual one."""
+    """How a scene differs from the usual one."""
 
     areas: int = MANY
     tickets: bool = True
@@ -145,7 +145,7 @@ class Peer:
                 raise AssertionError("what the server sent is not what is received")
 
 
-class Stage:
+class Scene:
     """One engine with a neighbour that is established and idle, and the connection in SLOT."""
 
     def __init__(self, setting: Setting, client: Client) -> None:
@@ -248,7 +248,7 @@ def credential(kind: str) -> Credential:
     return made
 
 
-Asker = Callable[[Stage], "Call"]
+Asker = Callable[[Scene], "Call"]
 
 
 @dataclass
@@ -262,20 +262,20 @@ class Call:
 
 def calling(method: str, *arguments: object) -> Asker:
     """A call whose answer changes nothing outside."""
-    return lambda stage: Call(partial(getattr(stage.engine, method), *arguments))
+    return lambda scene: Call(partial(getattr(scene.engine, method), *arguments))
 
 
-def feeding(make_data: Callable[[Stage], bytes | bytearray | memoryview]) -> Asker:
+def feeding(make_data: Callable[[Scene], bytes | bytearray | memoryview]) -> Asker:
     """feed: what is not taken is fed later."""
 
-    def ask(stage: Stage) -> Call:
-        data = make_data(stage)
+    def ask(scene: Scene) -> Call:
+        data = make_data(scene)
 
         def answered(taken: object) -> None:
             assert isinstance(taken, int)
-            stage.rest = bytes(data[taken:]) + stage.rest
+            scene.rest = bytes(data[taken:]) + scene.rest
 
-        return Call(partial(stage.engine.feed, SLOT, data), (data,), answered)
+        return Call(partial(scene.engine.feed, SLOT, data), (data,), answered)
 
     return ask
 
@@ -283,14 +283,14 @@ def feeding(make_data: Callable[[Stage], bytes | bytearray | memoryview]) -> Ask
 def taking(room: int) -> Asker:
     """take: what is taken, the client reads."""
 
-    def ask(stage: Stage) -> Call:
+    def ask(scene: Scene) -> Call:
         out = bytearray(room)
 
         def answered(count: object) -> None:
             assert isinstance(count, int)
-            stage.peer.client.read(bytes(out[:count]))
+            scene.peer.client.read(bytes(out[:count]))
 
-        return Call(partial(stage.engine.take, SLOT, out), (out,), answered)
+        return Call(partial(scene.engine.take, SLOT, out), (out,), answered)
 
     return ask
 
@@ -298,14 +298,14 @@ def taking(room: int) -> Asker:
 def receiving(room: int) -> Asker:
     """recv: what is received, the program has."""
 
-    def ask(stage: Stage) -> Call:
+    def ask(scene: Scene) -> Call:
         out = bytearray(room)
 
         def answered(count: object) -> None:
             assert isinstance(count, int)
-            stage.peer.received += out[: max(count, 0)]
+            scene.peer.received += out[: max(count, 0)]
 
-        return Call(partial(stage.engine.recv, SLOT, out), (out,), answered)
+        return Call(partial(scene.engine.recv, SLOT, out), (out,), answered)
 
     return ask
 
@@ -313,8 +313,8 @@ def receiving(room: int) -> Asker:
 def sending(make_data: Callable[[], bytes | bytearray | memoryview]) -> Asker:
     """send: what is not taken is not sent."""
 
-    def ask(stage: Stage) -> Call:
+    def ask(scene: Scene) -> Call:
         data = make_data()
-        return Call(partial(stage.engine.send, SLOT, data), (data,))
+        return Call(partial(scene.engine.send, SLOT, data), (data,))
 
     return ask
