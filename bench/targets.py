@@ -44,7 +44,7 @@ class Target(Protocol):
         """Raise Untrusted when what must hold at the end does not."""
 
     def __enter__(self) -> Self:
-        """Start."""
+        """Start the process."""
 
     def __exit__(
         self,

@@ -12,7 +12,7 @@ import pytest
 
 
 def main(arguments: list[str]) -> int:
-    """Run them."""
+    """Run tests under the mutant that the environment names; pytest's exit code."""
     os.environ.pop("PYTHONPATH", None)
     quick = ["-x", "-q", "-p", "no:cacheprovider", "--tb=line", "--assert=plain"]
     return int(pytest.main([*quick, *arguments]))

@@ -85,7 +85,7 @@ class Unmutable:
 
     @property
     def percent(self) -> float:
-        """Their share."""
+        """The part of the statements that these are, in percent."""
         return 100.0 * self.count / self.statements if self.statements else 0.0
 
 

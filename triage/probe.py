@@ -219,7 +219,7 @@ def _child(
     out: int,
     dump: IO[str],
 ) -> NoReturn:
-    """Run the inputs and write what came of it to `out`. Never returns."""
+    """Run the inputs, and write to `out` how each ended. Never returns."""
     try:
         _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         nothing = os.open(os.devnull, os.O_RDWR)

@@ -117,7 +117,7 @@ def check() -> None:
 
 @dataclass
 class Run:
-    """What was asked for and what came of it."""
+    """A run: the seed and the numbers it was given, how far it came, and what it found."""
 
     seed: int
     count: int

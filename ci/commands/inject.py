@@ -170,7 +170,7 @@ def _keep(task: Task, place: int, verdict: injection.InjectionVerdict, tally: Ta
 
 @dataclass
 class Run:
-    """What was asked for and what came of it."""
+    """A run: the scenarios and kinds it was given, how far it came, and what it found."""
 
     names: list[str]
     kinds: list[str]

@@ -160,7 +160,7 @@ def _unjudged(name: str) -> str:
 
 @dataclass(frozen=True)
 class Smaller:
-    """What came of it: where the input is that shows the same, and how many bytes it had."""
+    """A smaller input: the file that shows the same, and how many bytes it had before."""
 
     harness: str
     shows: str

@@ -70,7 +70,7 @@ class Options:
 
 @dataclass
 class Run:
-    """What came of it."""
+    """A campaign as it goes on: its parts one after the other, and what each has found."""
 
     options: Options
     output: Output
@@ -288,7 +288,7 @@ def _judge(run: Run) -> None:
     for one in done:
         if floors.unreached(one):
             run.notes.append(
-                f"{one.harness}: not reached for want of time; its fuzzer had {one.cpu:.1f} s of "
+                f"{one.harness}: not reached in its time; its fuzzer had {one.cpu:.1f} s of "
                 "processor time"
             )
         run.untrusted += floors.under_floor(one)

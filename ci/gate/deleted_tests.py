@@ -1,9 +1,10 @@
 """What tests saw before the change: the deleted and the altered ones are brought back and asked.
 
-They are run in a copy, as they were at the merge base. One that fails there was changed because it
-was right, or what it demands was: a person has to say which. For the others, the mutants of the
-functions that they run are judged by them, and what they kill by the tests of the change: a mutant
-that none of those kills has lost its test, whether that was deleted or emptied.
+They are run in a copy, as they were at the merge base. When one fails there, either the change to
+the test was right, or the change to the code was wrong: a person has to say which. For the others,
+the mutants of the functions that they run are judged by them, and what they kill by the tests of
+the change: a mutant that none of those kills has lost its test, whether that was deleted or
+emptied.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Verdict:
             self.findings = [finding for finding in self.findings if not finding.asks]
 
     def as_data(self) -> dict[str, Any]:
-        """For a program."""
+        """The verdict as JSON has it, for a program."""
         return {
             "since": self.since,
             "base": self.base,
@@ -110,7 +110,7 @@ class Verdict:
 
 
 def text(verdict: Verdict) -> str:
-    """For a terminal."""
+    """The verdict in lines for a terminal."""
     parts = [f"the change touches what judges it: {line}" for line in verdict.first]
     parts += [_asks(verdict)] if verdict.asking else []
     for finding in sorted(verdict.findings, key=lambda one: not one.asks):

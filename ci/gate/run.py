@@ -45,12 +45,12 @@ class Run:
         self.told.stages.append(Stage(name, did, red, time.monotonic() - begun))
 
     def red(self, rule: str, message: str, file: str = "", line: int = 1, detail: str = "") -> None:
-        """Something is found."""
+        """Add a finding, which makes the gate red. Its line matters when the change touches it."""
         on_change = line in self.change.lines.get(file, ()) if file else False
         self.told.findings.append(Finding(rule, message, file, line, detail, on_change))
 
     def ask(self, rule: str, message: str, file: str = "", line: int = 1, detail: str = "") -> None:
-        """Something is found that may be right, which no machine can tell."""
+        """Add a question: it makes the gate red until a person says that it is right."""
         self.told.findings.append(Finding(rule, message, file, line, detail, asks=True))
 
     def argued(self, code: Entry) -> bool:

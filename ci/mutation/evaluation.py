@@ -174,7 +174,7 @@ class Asked:
 
 @dataclass
 class Judged:
-    """What became of it."""
+    """The verdict on every mutant of a run, the tests that killed them, and what was not judged."""
 
     report: Report
     mutants: tuple[Mutant, ...]

@@ -21,7 +21,7 @@ WAITING, DONE, FAILED, CUT, SKIPPED = "waiting", "done", "failed", "cut", "skipp
 
 @dataclass
 class Line:
-    """One step of the night and what became of it."""
+    """One step of the night: what it does, how it stands, and how it ended."""
 
     name: str
     does: str

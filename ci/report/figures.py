@@ -172,7 +172,7 @@ def _finding(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def red(figures: dict[str, Any]) -> int:
-    """How many findings are nobody's yet."""
+    """How many findings are in no bucket that is known."""
     return sum(found["findings"] for found in figures["findings"] if found["red"])
 
 

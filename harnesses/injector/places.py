@@ -27,19 +27,19 @@ Hook = Callable[[FrameType, str, Any], Any]
 
 
 class NoMemory(MemoryError):
-    """Injected."""
+    """A MemoryError that injection raised."""
 
 
 class TooDeep(RecursionError):
-    """Injected."""
+    """A RecursionError that injection raised."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Injected."""
+    """A KeyboardInterrupt that injection raised."""
 
 
 class PrimitiveFailed(Exception):
-    """Injected."""
+    """An Exception that injection raised in the place of a call into C, or after it."""
 
 
 class Kind(NamedTuple):

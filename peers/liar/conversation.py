@@ -291,7 +291,7 @@ class Suite:
 
 @dataclass
 class Outcome:
-    """What came of it: the end that was seen, and what is wrong with it (nothing, if right)."""
+    """The end that was seen, and what is wrong with it (nothing, if right)."""
 
     seen: End
     detail: str = ""
