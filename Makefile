@@ -2,6 +2,7 @@
 # make campaign  fuzz every harness: SECONDS of wall time over JOBS processes
 # make nightly   the campaign and everything else that runs at night: MINUTES over JOBS processes
 # make docs      write the parts of docs/ that are made from the code and the recordings
+# make package   build what is uploaded of the engine, into build/dist
 #
 # All make their own virtual environment from requirements.lock. Another interpreter gets
 # another environment: make PYTHON=python3.12 test
@@ -23,7 +24,7 @@ JOBS = 2
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test lint types unit campaign nightly docs environment lock clean
+.PHONY: test lint types unit campaign nightly docs package environment lock clean
 
 test: lint types unit
 
@@ -51,6 +52,11 @@ nightly: $(STAMP)
 docs: $(STAMP)
 	@$(BIN)/python docs/architecture.py --update
 	@$(BIN)/python -m peers.recorder.refusals --update
+
+# Nothing of an earlier version may stand beside what is uploaded.
+package: $(STAMP)
+	rm -rf build/dist
+	cd engine && $(CURDIR)/$(BIN)/hatchling build -d $(CURDIR)/build/dist
 
 environment: $(STAMP)
 
