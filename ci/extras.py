@@ -36,15 +36,16 @@ class Tool:
     off: str
 
 
+MUTATES = "residue mutate, residue gate"
 PACKAGES = (
     Package("atheris", "fuzz", "residue fuzz, residue campaign"),
     Package("coverage", "fuzz", "coverage in a campaign, and with it the campaign's verdict"),
-    Package("mutmut", "mutation", "residue mutate, residue gate"),
+    Package("mutmut", "mutation", MUTATES),
     Package("distributed", "cluster", "--scheduler, which runs shards on a cluster"),
-    Package("pytest", "test", "make test, residue mutate, residue gate"),
+    Package("pytest", "test", f"make test, {MUTATES}"),
     Package("pytest-timeout", "test", "make test", "pytest_timeout"),
     Package("pytest-xdist", "test", "make test over two processes", "xdist"),
-    Package("hypothesis", "test", "make test, residue mutate, residue gate"),
+    Package("hypothesis", "test", f"make test, {MUTATES}"),
     Package("mypy", "test", "make types"),
     Package("ruff", "test", "make lint"),
     Package("setuptools", "test", "the installation by make"),

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TextIO
 
 PLAIN = 199
@@ -22,7 +22,7 @@ NARROWEST = 40
 CLOSE = 0.6
 """How alike two names are where one may be meant by the other, as difflib counts it."""
 
-COMMAND = re.compile(r"\s*(?:residue|git|python) ")
+COMMAND = re.compile(r"\s*(?:residue|git|python -m) ")
 # A word of a command: what is quoted stays together.
 WORD = re.compile(r"(?:[^\s'\"]|'[^']*'|\"[^\"]*\")+")
 
@@ -32,10 +32,10 @@ def many(count: float, noun: str, plural: str = "") -> str:
     return f"{count:,.0f} {noun if count == 1 else plural or noun + 's'}"
 
 
-def meant(word: str, known: Iterable[str]) -> str:
+def meant(word: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
     """`; did you mean NAME?` for the known name that is most like the word; nothing for none."""
     near = difflib.get_close_matches(word, sorted(known), 1, CLOSE)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f"; did you mean {shown(near[0])}?" if near else ""
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

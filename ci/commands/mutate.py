@@ -79,8 +79,10 @@ def engine_files(paths: Sequence[str], root: Path = ROOT) -> list[str]:
         if not given.exists():
             given = root / path
         if not given.exists():
-            known = [file.relative_to(root).as_posix() for file in root.glob("engine/**/*.py")]
-            raise UsageError(f"there is no file {path}{meant(path, known)}")
+            # By their names alone: all of them are alike in the folder.
+            known = {f.stem: str(f.relative_to(root)) for f in root.glob("engine/**/*.py")}
+            near = meant(Path(path).stem, known, known.__getitem__)
+            raise UsageError(f"there is no file {path}{near}")
         files = sorted(given.rglob("*.py")) if given.is_dir() else [given]
         for file in files:
             try:

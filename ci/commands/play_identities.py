@@ -45,9 +45,9 @@ def usage(folder: Path) -> str:
         "a server with them, and the client that lies to it:\n"
         f"  residue serve echo --port 4433 --dir {shown}\n"
         f"  residue play 127.0.0.1:4433 --ca {ca}\n"
-        "for --suite tickets the server needs --tickets 2, and for --suite clients --client-ca "
-        "client-ca.pem;\nof a server that is not ours the names differ: chain.pem and key.pem are "
-        "its own, and\nclient-ca.pem is what it trusts clients by"
+        "for --suite tickets the server needs --tickets 2\n"
+        "for --suite clients the server needs --client-ca client-ca.pem\n"
+        "another server is given chain.pem and key.pem as its own, and client-ca.pem to trust"
     )
 
 

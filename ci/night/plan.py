@@ -65,13 +65,19 @@ def _residue(*words: str) -> list[str]:
     return [sys.executable, "-m", "ci", *words]
 
 
+def _timed(tonight: Tonight, folder: Path, seconds: float, *words: str) -> list[str]:
+    """A command that is given its seconds, and makes its folder itself."""
+    argv = _residue(*words, "--seconds", str(int(seconds)), "--jobs", str(tonight.jobs))
+    return [*argv, "--out", str(folder)]
+
+
 def _replay(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
     return _residue("replay", "--json", "-")
 
 
 def _campaign(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    argv = _residue("campaign", "--seconds", str(int(seconds)), "--jobs", str(tonight.jobs))
-    argv += ["--out", str(folder), "--value-profile", tonight.profiled]
+    argv = _timed(tonight, folder, seconds, "campaign")
+    argv += ["--value-profile", tonight.profiled]
     if tonight.corpus.is_dir():
         argv += ["--seeds", str(tonight.corpus)]
     for harness, weight in tonight.weights.items():
@@ -87,13 +93,11 @@ def _patch(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
 
 
 def _recordings(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    argv = _residue("fuzz", "recordings", "--seconds", str(int(seconds)))
-    return [*argv, "--jobs", str(tonight.jobs), "--out", str(folder)]
+    return _timed(tonight, folder, seconds, "fuzz", "recordings")
 
 
 def _inject(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    argv = _residue("inject", "--seconds", str(int(seconds)), "--jobs", str(tonight.jobs))
-    return [*argv, "--out", str(folder)]
+    return _timed(tonight, folder, seconds, "inject")
 
 
 # The state machine's test is as many tests as the pool has shapes, and they share the processes.

@@ -3,7 +3,9 @@
 In this process, command after command: a habit that one of them has not is seen by its name.
 """
 
+import io
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,6 +17,12 @@ from ci import arguments, command, results
 from ci.command import COMMANDS, ENDS, GROUPS, WIDTH, main, parser_of
 from ci.exits import Exit
 from ci.process import ROOT
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
 
 # A command that has no result but its own end.
 WITHOUT_JSON = {"serve"}
@@ -115,7 +123,7 @@ def test_what_was_renamed_is_known() -> None:
         (["serve", "ecko"], "there is no 'ecko'; did you mean echo?"),
         (["mutate", "engine/pol.py"], "there is no file engine/pol.py; did you mean engine/pool"),
         (["mutate", "engine/x509/dr.py"], "did you mean engine/x509/der.py?"),
-        (["mutate", "engine/xyzzy.py"], "there is no file engine/xyzzy.py"),
+        (["mutate", "engine/nosuch.py"], "there is no file engine/nosuch.py\n"),
         (["mutate", "engine/pool.py", "--function", "Pool.leese"], "did you mean Pool.lease?"),
         (["mutate", "ci/output.py"], "ci/output.py: only files of engine/ are mutated"),
     ],
@@ -206,6 +214,25 @@ def test_help_with_a_command_is_the_commands(name: str, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         main(["help", *name.split(" ")])
     assert capsys.readouterr().out == help_of(name, capsys)
+
+
+NARROW = ("doctor", "inject --list", "replay hello corpus/hello/curl-7.88.1-openssl-3.0.19-0")
+
+
+@pytest.mark.parametrize("line", NARROW)
+def test_a_terminal_gets_no_line_that_it_must_break(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 24)))
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert main(line.split()) == Exit.CLEAN
+    assert main(["fuzz", "hello", "--seconds", "no number at all"]) == Exit.USAGE
+    said = terminal.getvalue().expandtabs()
+    assert "residue: --seconds: 'no number" in said and "at all" in said
+    assert max(map(len, said.splitlines())) < 80
 
 
 def test_a_traceback_is_for_who_asks_and_never_for_what_is_told(

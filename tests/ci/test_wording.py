@@ -51,6 +51,10 @@ def test_a_command_that_is_broken_is_still_the_same_command() -> None:
     assert shlex.split(folded.replace("\\\n", "")) == shlex.split(command)
 
 
+def test_what_only_begins_like_a_command_is_none() -> None:
+    assert "\\" not in wording.fold("python 3.11.7, ssl OpenSSL 3.0.19, cryptography 50", 30)
+
+
 def test_a_word_that_no_line_holds_is_not_cut() -> None:
     assert "x" * 100 in wording.fold("see " + "x" * 100, 79).split()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -209,6 +210,19 @@ def test_identities_fit_each_other_and_are_written_once(files, capsys):
     assert main(["play", "--make-identities", str(files)]) == Exit.USAGE
     assert "already" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_whoever_has_identities_is_told_how_a_server_is_started_with_them(tmp_path, capsys):
+    """The commands that are printed, with a port that is free, as a shell would take them."""
+    folder = tmp_path / "my identities"
+    assert main(["play", "--make-identities", str(folder)]) == Exit.CLEAN
+    serve, client = (
+        shlex.split(line) for line in capsys.readouterr().out.splitlines() if "  residue" in line
+    )
+    assert serve[:5] == ["residue", "serve", "echo", "--port", "4433"] and serve[5] == "--dir"
+    with Server(Path(serve[6]), *serve[7:]) as server:
+        assert client[:3] == ["residue", "play", "127.0.0.1:4433"]
+        assert main(["play", server.address, *client[3:], "--only", "hello-cut-*"]) == Exit.CLEAN
 
 
 def test_a_folder_that_cannot_be_made_is_exit_2(tmp_path, capsys):

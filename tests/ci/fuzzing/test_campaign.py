@@ -17,7 +17,7 @@ from ci import output
 from ci.fuzzing import campaign, summary
 from ci.fuzzing.campaign import Options, as_data
 from ci.fuzzing.progress import FuzzingProgress
-from ci.process import ROOT, Stop
+from ci.process import ROOT, Stop, commit
 from tests.tools import PATIENCE, alive, wait_until
 
 FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
@@ -48,6 +48,9 @@ def test_a_run_that_finds_nothing_leaves_its_new_inputs_minimised(tmp_path):
     assert data["harnesses"]["good"]["new"] == len(list(out.new("good").iterdir())) > 5
     assert f"residue promote {out.new('good')}/FILE --harness good" in text
     assert json.loads((out.root / "summary.json").read_text()) == data
+    # Whoever finds the folder a month later knows what was run, and so does the report.
+    assert data["commit"] == commit()
+    assert f"\ncommit {commit()}\n" in (out.root / "summary.txt").read_text()
     assert (out.root / "summary.txt").read_text() == text
     assert not out.scratch.exists()
 
