@@ -14,6 +14,8 @@ from typing import NoReturn, Protocol
 
 from ci import endings, results, wording
 from ci.exits import Exit, UsageError
+from harnesses import HARNESSES
+from mutants.settings import SUITE
 from servers import signals
 
 WIDTH = 79
@@ -41,11 +43,13 @@ class Command:
     """Options that it had, and what they are called now."""
 
 
+# One harness for the examples.
+ONE = HARNESSES[0]
 COMMANDS = {
     "fuzz": Command(
         "ci.commands.fuzz",
         "fuzz one harness",
-        "residue fuzz hello --seconds 5",
+        f"residue fuzz {ONE} --seconds 5",
         {Exit.FOUND: "a finding: an oracle that spoke, a crash, a hang"},
     ),
     "campaign": Command(
@@ -72,7 +76,7 @@ COMMANDS = {
     "replay": Command(
         "ci.commands.replay",
         "run inputs without a fuzzer and compare their outcomes",
-        "residue replay hello corpus/hello/handmade-alpn",
+        f"residue replay {ONE} {SUITE.corpus}/{ONE}/{SUITE.small_input}",
         {
             Exit.CLEAN: "every outcome is the right one",
             Exit.FOUND: "an outcome is wrong or missing, or an oracle spoke",
@@ -91,7 +95,7 @@ COMMANDS = {
     "minimise": Command(
         "ci.commands.minimise",
         "make an input smaller that shows the same bug",
-        "residue minimise FINDING.input --harness server",
+        f"residue minimise FINDING.input --harness {ONE}",
         {
             Exit.CLEAN: "the smaller input is written, or nothing could be left out",
             Exit.UNTRUSTED: "it shows nothing, or not each time; or the run broke",
@@ -100,7 +104,7 @@ COMMANDS = {
     "promote": Command(
         "ci.commands.promote",
         "make an input a committed one, with its right outcome",
-        "residue promote build/campaign/latest/new/hello/FILE --harness hello",
+        f"residue promote build/campaign/latest/new/{ONE}/FILE --harness {ONE}",
         {Exit.CLEAN: "it is committed now, or was already"},
     ),
     "play": Command(
@@ -116,8 +120,8 @@ COMMANDS = {
     ),
     "mutate": Command(
         "ci.commands.mutate",
-        "mutate the engine, and list what no test notices",
-        "residue mutate engine/hardware.py",
+        "mutate the code, and list what no test notices",
+        f"residue mutate {SUITE.small_file}",
         {
             Exit.CLEAN: "every mutant is killed, or argued in the ledger",
             Exit.FOUND: "a mutant or an entry of the catalogue survives",
@@ -144,8 +148,8 @@ COMMANDS = {
         "what is installed, what is missing, what that switches off",
         "residue doctor",
         {
-            Exit.CLEAN: "the engine can run here",
-            Exit.UNTRUSTED: "the engine cannot run here",
+            Exit.CLEAN: f"{SUITE.package} can run here",
+            Exit.UNTRUSTED: f"{SUITE.package} cannot run here",
         },
     ),
     "serve": Command(
@@ -180,8 +184,8 @@ COMMANDS = {
         "copies of secrets that ended connections left",
         "residue bench secrets --count 1",
         {
-            Exit.CLEAN: "the engine's memory has no copy",
-            Exit.FOUND: "a copy is left in the engine's memory",
+            Exit.CLEAN: "memory has no copy",
+            Exit.FOUND: "a copy is left in memory",
         },
     ),
 }
@@ -226,10 +230,7 @@ def exit_codes(command: Command) -> str:
 
 def version() -> str:
     """`residue VERSION`, and what it runs on: what a report of a fault begins with."""
-    # Here and not above: it imports the engine.
-    from engine import __version__
-
-    return f"residue {__version__} (Python {sys.version.split()[0]})\n"
+    return f"residue {SUITE.version()} (Python {sys.version.split()[0]})\n"
 
 
 def select(argv: Sequence[str]) -> tuple[str, list[str]] | str:

@@ -49,7 +49,7 @@ PACKAGES = (
     Package("mypy", "test", "make types"),
     Package("ruff", "test", "make lint"),
     Package("setuptools", "test", "the installation by make"),
-    Package("hatchling", "test", "the tests of the engine's package"),
+    Package("hatchling", "test", "the tests of the package that is built"),
     Package("pyOpenSSL", "test", "tests against OpenSSL in this process", "OpenSSL"),
     Package("PyYAML", "test", "the tests of the hosted jobs' commands", "yaml"),
     Package("zizmor", "test", "make lint, for the hosted jobs"),

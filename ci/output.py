@@ -16,6 +16,7 @@ from pathlib import Path
 from ci.exits import UsageError
 from ci.process import ROOT
 from ci.progress import stamp
+from mutants.settings import SUITE
 
 BUILD = ROOT / "build"
 
@@ -57,7 +58,7 @@ def make(asked: str | None, kind: str) -> Output:
     """The folder asked for, or a new one under build/KIND/, with `latest` pointing at it."""
     if asked is not None:
         root = Path(asked).absolute()
-        if inside(root, ROOT / "corpus"):
+        if inside(root, ROOT / SUITE.corpus):
             raise UsageError(f"{asked} is in the committed corpus, which no fuzzer writes to")
         if root.exists() and not root.is_dir():
             raise UsageError(f"{asked} is not a folder")

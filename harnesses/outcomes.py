@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,15 @@ CHACHA = "TLS_CHACHA20_POLY1305_SHA256"
 def chosen(suite: str = AES_128, group: str = "X25519", retried: str = "no", more: str = "") -> str:
     """The outcome of a hello that is answered."""
     return f"waiting suite={suite} group={group} retried={retried}{more}"
+
+
+@cache
+def tags() -> frozenset[str]:
+    """The tag of every refusal, which an outcome may begin with."""
+    # Not above: who reads outcomes need not have the engine.
+    from engine.refusals import Refusal
+
+    return frozenset(refusal.tag for refusal in Refusal)
 
 
 class Outcome(NamedTuple):

@@ -53,6 +53,8 @@ WRAPPED = (
     ("_on_handshake", ""),
 )
 TAGS = frozenset(refusal.tag for refusal in Refusal)
+# Its own answer is its refusal: it asks the parser, with no connection around.
+PARSER_ALONE = "hello"
 HANDLERS = (("on_certificate", AT_CERTIFICATE), ("on_certificate_verify", AT_VERIFY))
 
 
@@ -82,20 +84,20 @@ class Watch:
             if hasattr(owner, name):
                 setattr(owner, name, wrapped)
 
-    def of(self, run: Callable[[bytes], str], data: bytes) -> tuple[str | None, set[Cell]]:
+    def of(
+        self, harness: str, run: Callable[[bytes], str], data: bytes
+    ) -> tuple[str | None, set[Cell]]:
         """The outcome of an input, None when it was stopped, and the cells that it reached."""
         self.cells = set()
         self._message = ""
         try:
-            return run(data), self.cells
+            outcome = run(data)
         except Exception:
             # What an oracle stops is a finding, counted where findings are; here it is a path.
             return None, self.cells
-
-    @staticmethod
-    def parsed(outcome: str) -> set[Cell]:
-        """The cell of an outcome that is a refusal of the ClientHello's parser."""
-        return {(START, AT_HELLO, outcome)} if outcome in TAGS else set()
+        if harness == PARSER_ALONE and outcome in TAGS:
+            self.cells.add((START, AT_HELLO, outcome))
+        return outcome, self.cells
 
     def _note(self, state: int, message: str, refusal: Refusal) -> None:
         if state in STATE_NAMES:

@@ -24,6 +24,7 @@ from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 
 from mutants.loop import CLEAN, Judged, Limits, Loop, NotClean, Suite
+from mutants.settings import SUITE
 from mutants.verdicts import function_of
 
 
@@ -66,7 +67,7 @@ class Inputs:
 
         self.inputs: dict[str, tuple[Callable[[bytes], str], bytes, str]] = {}
         for harness in harnesses:
-            module = importlib.import_module(f"harnesses.{harness}")
+            module = importlib.import_module(f"{SUITE.harnesses}.{harness}")
             run = partial(module.run, thorough=True)
             for file, expected in outcomes.read(harness).items():
                 data = (outcomes.folder(harness) / file).read_bytes()

@@ -16,10 +16,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mutants.plants import ROOT
+from mutants.settings import ROOT, SUITE
 from mutants.verdicts import Mutant, Result, Verdict
 
-LEDGER = ROOT / "mutants" / "equivalent.toml"
+LEDGER = ROOT / SUITE.ledger
 _TEXTS = ("file", "function", "before", "after", "argument")
 # A kill is a proof that the argument is wrong; a crash or a time-out is one too.
 _SPARED = (Verdict.SURVIVED, Verdict.NOT_RUN)

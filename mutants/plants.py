@@ -18,11 +18,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-CATALOGUE = ROOT / "mutants" / "catalogue"
+from mutants.settings import ROOT, SUITE
+
+CATALOGUE = ROOT / SUITE.catalogue
 
 # What a planted tree needs to run a harness. Corpora are read from the tree the test stands in.
-FOLDERS = ("engine", "harnesses", "peers")
+FOLDERS = SUITE.planted
 FIELDS = ("name", "file", "text", "replacement", "rule", "detected_by")
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from mutants import plants, survey
 from mutants.loop import Limits
+from mutants.settings import ROOT, SUITE
 from mutants.verdicts import Mutant
 
 # Everything that a test may import or read. What is not here (build/ above all) is not copied.
-FOLDERS = ("engine", "harnesses", "peers", "mutants", "tests", "corpus", "recordings")
+FOLDERS = (*SUITE.planted, "mutants", *SUITE.read)
 FILES = ("setup.cfg", "pyproject.toml")
 ENVIRONMENT = {
     "CI": "true",
@@ -42,7 +43,7 @@ class Stage:
         return list(dict.fromkeys(mutant.file for mutant in self.mutants))
 
 
-def copy(dest: Path, root: Path = plants.ROOT) -> Path:
+def copy(dest: Path, root: Path = ROOT) -> Path:
     """A clean copy of what tests need at `dest`, which must not be there yet."""
     dest.mkdir(parents=True)
     plants.copy(dest, root=root, folders=FOLDERS)
@@ -52,7 +53,7 @@ def copy(dest: Path, root: Path = plants.ROOT) -> Path:
 
 
 def stage(
-    dest: Path, files: Iterable[str], only: frozenset[str] | None = None, root: Path = plants.ROOT
+    dest: Path, files: Iterable[str], only: frozenset[str] | None = None, root: Path = ROOT
 ) -> Stage:
     """A copy in which the files have all of their mutants behind switches."""
     copy(dest, root)

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from mutants.settings import SUITE
+
 SAW, PASSED, ABSENT = "saw", "passed", "absent"
 
 
@@ -57,7 +59,7 @@ def main(path: str) -> int:
     nodes = [line.removeprefix("test ") for line in job["detected_by"] if line.startswith("test ")]
     answers: dict[str, str] = {}
     # The engine first: where the fault keeps it from being imported, that is a crash and no kill.
-    importlib.import_module("engine")
+    importlib.import_module(SUITE.package)
     if nodes:
         watch = _Watch(nodes)
         files = sorted({node.split("::", 1)[0] for node in nodes})
@@ -86,7 +88,9 @@ def _oracle(harness: str, oracle: str, file: str) -> str:
     if not path.is_file():
         return ABSENT
     try:
-        importlib.import_module(f"harnesses.{harness}").run(path.read_bytes(), thorough=True)
+        importlib.import_module(f"{SUITE.harnesses}.{harness}").run(
+            path.read_bytes(), thorough=True
+        )
     except Broken as broken:
         return SAW if broken.oracle == oracle else PASSED
     return PASSED

@@ -75,7 +75,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if name == "pool machine"
     ]
     if machines:
-        terminalreporter.write_line(f"the pool's machine: {covered(machines)}")
+        terminalreporter.write_line(f"the state machine: {covered(machines)}")
 
 
 def covered(machines: list[dict[str, Any]]) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ci.process import ROOT
+
 # How long a test waits for what must come. It takes a moment; where seven others work, a minute.
 PATIENCE = 240.0
 
@@ -45,3 +47,9 @@ def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> No
     while not condition():
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.02)
+
+
+def suite_section() -> str:
+    """The section [suite] of setup.cfg, for a small tree with the same names."""
+    text = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    return "[suite]" + text.partition("\n[suite]")[2].partition("\n[")[0] + "\n"

@@ -11,10 +11,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Any
 
-from engine.refusals import Refusal
+from harnesses.outcomes import tags
 
 KINDS = (
     "exception",
@@ -107,9 +106,4 @@ def common(one: Sequence[str], other: Sequence[str]) -> list[str]:
 
 def refusal_in(text: str) -> str:
     """The first refusal's tag in a text; empty when there is none."""
-    return next((word for word in WORD.findall(text) if word in _tags()), "")
-
-
-@cache
-def _tags() -> frozenset[str]:
-    return frozenset(refusal.tag for refusal in Refusal)
+    return next((word for word in WORD.findall(text) if word in tags()), "")

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ci.process import ROOT
+from mutants.settings import SUITE
 
 # What runs a shard of the fuzzer, and what may be mutated or run as a test besides.
-CODE = ("engine", "harnesses", "peers", "mutants", "ci")
-TESTED = ("tests", "corpus")
+CODE = (*SUITE.planted, "mutants", "ci")
+TESTED = SUITE.read
 FILES = ("setup.cfg", "pyproject.toml")
 
 Entry = tuple[str, Path]

@@ -15,6 +15,7 @@ from pathlib import Path
 from ci import arguments, extras
 from ci.exits import Exit
 from ci.process import ROOT
+from mutants.settings import SUITE
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_CRYPTOGRAPHY = 47
@@ -61,7 +62,7 @@ def _packages() -> list[Fact]:
     version = _version("cryptography")
     new = version is not None and int(version.split(".")[0]) >= OLDEST_CRYPTOGRAPHY
     facts.append(
-        Fact("cryptography", version or "missing", new, "" if new else "the engine", vital=True)
+        Fact("cryptography", version or "missing", new, "" if new else SUITE.package, vital=True)
     )
     if new:
         from cryptography.hazmat.backends.openssl import backend
@@ -125,7 +126,7 @@ def _aes() -> tuple[str, bool, str]:
     try:
         flags = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
     except OSError:
-        return "unknown", False, "the choice of AES first is the engine's default"
+        return "unknown", False, "whether AES goes first is then a default"
     found = any(
         "aes" in line.split()
         for line in flags.splitlines()
@@ -135,8 +136,8 @@ def _aes() -> tuple[str, bool, str]:
 
 
 def _checkout() -> list[Fact]:
-    folders = [name for name in ("engine", "harnesses", "corpus") if (ROOT / name).is_dir()]
-    missing = sorted({"engine", "harnesses", "corpus"} - set(folders))
+    folders = (SUITE.package, SUITE.harnesses, SUITE.corpus)
+    missing = sorted(name for name in folders if not (ROOT / name).is_dir())
     return [
         Fact(
             "checkout",
@@ -157,6 +158,6 @@ def run(args: argparse.Namespace) -> int:
     args.json.write([asdict(fact) for fact in facts])
     unwell = [fact.what for fact in facts if fact.vital and not fact.ok]
     if unwell:
-        print(f"residue: the engine cannot run here: {', '.join(unwell)}", file=sys.stderr)
+        print(f"residue: {SUITE.package} cannot run here: {', '.join(unwell)}", file=sys.stderr)
         return Exit.UNTRUSTED
     return Exit.CLEAN

@@ -19,15 +19,17 @@ from ci.wording import many, meant
 from harnesses import HARNESSES
 from mutants import ledger, plants, verdicts
 from mutants.ledger import Settled
+from mutants.settings import SUITE
 from mutants.verdicts import Report, Verdict
-
-DEFAULT = ("engine/pool.py", "engine/copies.py")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `residue mutate`."""
     parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help=f"files or folders (default: {' '.join(DEFAULT)})"
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help=f"files or folders (default: {' '.join(SUITE.mutated)})",
     )
     parser.add_argument(
         "--function", action="append", metavar="F", help="only this one, as Pool.lease (repeatable)"
@@ -80,7 +82,8 @@ def engine_files(paths: Sequence[str], root: Path = ROOT) -> list[str]:
             given = root / path
         if not given.exists():
             # By their names alone: all of them are alike in the folder.
-            known = {f.stem: str(f.relative_to(root)) for f in root.glob("engine/**/*.py")}
+            every = root.glob(f"{SUITE.package}/**/*.py")
+            known = {file.stem: str(file.relative_to(root)) for file in every}
             near = meant(Path(path).stem, known, known.__getitem__)
             raise UsageError(f"there is no file {path}{near}")
         files = sorted(given.rglob("*.py")) if given.is_dir() else [given]
@@ -89,8 +92,8 @@ def engine_files(paths: Sequence[str], root: Path = ROOT) -> list[str]:
                 name = output.real(file).relative_to(root).as_posix()
             except ValueError:
                 raise UsageError(f"{path} is not in {root.name}") from None
-            if not file.is_file() or not name.startswith("engine/") or file.suffix != ".py":
-                raise UsageError(f"{path}: only files of engine/ are mutated")
+            if not file.is_file() or not SUITE.has(name) or file.suffix != ".py":
+                raise UsageError(f"{path}: only files of {SUITE.package}/ are mutated")
             found.append(name)
     return list(dict.fromkeys(found))
 
@@ -124,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
         return _merge(args, entries, settings)
     if args.catalogue:
         return _catalogue(args)
-    files = engine_files(args.paths or DEFAULT)
+    files = engine_files(args.paths or SUITE.mutated)
     only = known_functions(args.function or (), files)
     out = output.make(None, "mutate")
     answers: list[Judged] = []

@@ -14,6 +14,7 @@ from ci.night.state import Night
 from ci.output import BUILD, shown
 from ci.process import ROOT, Stop
 from ci.progress import Progress, clock
+from mutants.settings import SUITE
 
 VERDICTS = {
     Exit.CLEAN: "nothing found",
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `residue nightly`."""
     root = Path(args.out).absolute()
-    if output.inside(root, ROOT / "corpus"):
+    if output.inside(root, ROOT / SUITE.corpus):
         raise UsageError(f"{args.out} is in the committed corpus, which no fuzzer writes to")
     with Stop() as stop:
         progress = Progress(quiet=args.quiet)
@@ -100,7 +101,7 @@ def _figures(night: Night) -> list[str]:
         reach = night.campaign["coverage"]
         if reach:
             told.append(
-                f"coverage over engine/: {reach['line_percent']}% of lines, "
+                f"coverage over {SUITE.package}/: {reach['line_percent']}% of lines, "
                 f"{reach['branch_percent']}% of branches"
             )
     if night.mutation is not None:
@@ -111,7 +112,7 @@ def _figures(night: Night) -> list[str]:
             + ("not judged whole" if score is None else f"{score}% ({was})")
         )
     if night.machine:
-        told.append(f"the pool's machine: {night.machine}")
+        told.append(f"the state machine: {night.machine}")
     if night.injection:
         told.append(f"injections: {night.injection}")
     if night.buckets:

@@ -61,10 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check_outcome(text: str) -> str:
     """The outcome, if it is one that a harness could give."""
-    from engine import Refusal
-
     first, *details = text.split(" ")
-    if first not in WORDS and first not in {refusal.value for refusal in Refusal}:
+    if first not in WORDS and first not in outcomes.tags():
         raise UsageError(f"{first!r} is no refusal's tag and none of {', '.join(WORDS)}")
     for detail in details:
         if detail.partition("=")[0] not in DETAILS or not detail.partition("=")[2]:

@@ -13,6 +13,10 @@ LARGEST, NEWEST = 5, 20
 STOPPED = "finding"
 
 
+Cell = tuple[str, str, str]
+"""Where a refusal was seen: state, message, tag."""
+
+
 @dataclass(frozen=True)
 class Input:
     """One input that was run: its outcome, None when it was stopped, and the cells it reached."""
@@ -21,7 +25,7 @@ class Input:
     data: bytes
     committed: bool
     outcome: str | None
-    cells: set[tuple[str, str, str]]
+    cells: set[Cell]
 
     @property
     def word(self) -> str:

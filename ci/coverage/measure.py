@@ -15,21 +15,16 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import coverage
 
 from ci.coverage import corpus
-from ci.coverage.corpus import Input
-
-if TYPE_CHECKING:
-    from harnesses.refusal_probe import Watch
+from ci.coverage.corpus import Cell, Input
+from mutants.settings import SUITE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IMPORT = "import"
-# Harness hello's own answer is its refusal: it asks the parser, with no connection around.
-PARSER_ALONE = "hello"
-
 COMMITTED, NEW, REST = "committed", "new", "rest"
 
 
@@ -43,12 +38,22 @@ def inputs(folders: list[Path], seen: set[bytes]) -> Iterator[tuple[Path, bytes]
                 yield file, data
 
 
-def watch() -> "Watch":
-    """What sees the refusals, around the engine of this process."""
-    # Not above: it imports the engine, which must not be there before it is measured.
-    from harnesses.refusal_probe import Watch
+class Watch(Protocol):
+    """What sees the refusals of this process."""
 
-    watch = Watch()
+    def install(self) -> None:
+        """Begin to see them."""
+
+    def of(
+        self, harness: str, run: Callable[[bytes], str], data: bytes
+    ) -> tuple[str | None, set[Cell]]:
+        """The outcome of an input, None when it was stopped, and the cells that it reached."""
+
+
+def watch() -> Watch:
+    """What sees the refusals, around the package in this process."""
+    # Not above: it imports the package, which must not be there before it is measured.
+    watch: Watch = importlib.import_module(SUITE.refusal_probe).Watch()
     watch.install()
     return watch
 
@@ -60,11 +65,13 @@ class Meter:
         self.harness = harness
         self.ran: dict[str, list[Input]] = {}
         self.cov = coverage.Coverage(
-            data_file=None, branch=True, source=[str(ROOT / "engine")], config_file=False
+            data_file=None, branch=True, source=[str(ROOT / SUITE.package)], config_file=False
         )
         self.cov.start()
         self.cov.switch_context(IMPORT)
-        self.run: Callable[[bytes], str] = importlib.import_module(f"harnesses.{harness}").run
+        self.run: Callable[[bytes], str] = importlib.import_module(
+            f"{SUITE.harnesses}.{harness}"
+        ).run
         self.watch = watch()
 
     def over(self, context: str, group: list[tuple[Path, bytes]]) -> None:
@@ -72,9 +79,7 @@ class Meter:
         self.cov.switch_context(context)
         ran = self.ran.setdefault(context, [])
         for file, data in group:
-            outcome, cells = self.watch.of(self.run, data)
-            if self.harness == PARSER_ALONE and outcome is not None:
-                cells |= self.watch.parsed(outcome)
+            outcome, cells = self.watch.of(self.harness, self.run, data)
             ran.append(Input(file.name, data, context == COMMITTED, outcome, cells))
         self.cov.switch_context(IMPORT)
 

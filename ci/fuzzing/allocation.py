@@ -9,9 +9,9 @@ who is in none of the last turns is next. All of it follows from the turns so fa
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# What a stranger reaches before he has any key is fuzzed longer than the rest that finds as much;
-# all of hello is reached from server, and hello has a hundred times the inputs in the same time.
-WEIGHTS = {"server": 4.0}
+from mutants.settings import SUITE
+
+WEIGHTS = SUITE.weights
 # The turns that are looked back at, for each share: what was found before says little of now, and
 # this often a share that finds nothing is tried again.
 RECENT = 3

@@ -8,6 +8,7 @@ the measurement, and then every input is kept.
 
 import contextlib
 import hashlib
+import importlib
 import secrets
 import shutil
 import sys
@@ -36,6 +37,7 @@ from ci.wording import many
 from harnesses import tally
 from mutants import plants
 from mutants.plants import PlantError
+from mutants.settings import SUITE
 
 # A shard's process is ended by its supervisor, and with it; this is for when neither comes to pass.
 BACKSTOP = 3600.0
@@ -51,7 +53,7 @@ class Options:
     harnesses: list[str]
     seconds: float
     jobs: int
-    corpus: Path = ROOT / "corpus"
+    corpus: Path = ROOT / SUITE.corpus
     seeds: Path | None = None
     """A folder of folders, one a harness, of inputs to begin from beside the committed ones."""
     weights: dict[str, float] = field(default_factory=dict)
@@ -334,9 +336,8 @@ def _files(total: Reach) -> dict[str, Any]:
 
 def as_data(run: Run) -> dict[str, Any]:
     """The run as the JSON summary has it."""
-    # Not above: it imports the engine, which a run begins without.
-    from harnesses import refusal_matrix
-
+    # Not above: it imports the package under test, which a run begins without.
+    matrix = importlib.import_module(SUITE.refusal_matrix)
     looked = _looked(run)
     harnesses: dict[str, Any] = {}
     for m in run.merges:
@@ -397,7 +398,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "coverage": total.as_data() if run.measured else {},
         "files": _files(total),
         "curve": run.curve,
-        "refusals": refusal_matrix.coverage(m.refusals for m in run.measured.values())
+        "refusals": matrix.coverage(m.refusals for m in run.measured.values())
         if run.measured
         else {},
         "oracles": {name: n for name, n in every.items() if n or name in own},

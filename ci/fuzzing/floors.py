@@ -11,19 +11,14 @@ from dataclasses import dataclass
 
 from ci.coverage.covered import Reach
 from ci.wording import many
+from mutants.settings import SUITE
 
-# Executions a second of a harness's own processor time, its start included. The slowest harness
-# does fifty; a short turn is mostly start.
-EXECUTIONS_A_SECOND = 5.0
+EXECUTIONS_A_SECOND = SUITE.floor_executions
+EDGES = SUITE.floor_edges
+LINES, BRANCHES = SUITE.floor_lines, SUITE.floor_branches
 # A process executes its first input after three seconds of processor time. One that has had less
 # than this and executed nothing was not reached; one that has had more does not fuzz.
 START = 20.0
-# Edges that the instrumentation reported. A harness whose engine is not instrumented has a few
-# dozen, which are its own.
-EDGES = 100
-# Percent of the engine's lines and branches that the merged corpora of all harnesses reach.
-LINES = 50.0
-BRANCHES = 35.0
 
 
 @dataclass(frozen=True)
@@ -62,11 +57,11 @@ def under_floor(done: Done) -> list[str]:
         )
     if done.edges < EDGES:
         edges = many(done.edges, "edge")
-        why.append(f"{done.harness}: {edges}, so the engine was not instrumented")
+        why.append(f"{done.harness}: {edges}, so {SUITE.package} was not instrumented")
     if done.merged is None:
         why.append(f"{done.harness}: its coverage could not be measured")
     elif not done.imported.lost(done.merged):
-        why.append(f"{done.harness}: its inputs reach nothing that importing the engine does not")
+        why.append(f"{done.harness}: its inputs reach nothing that its import does not")
     return why
 
 
@@ -91,9 +86,7 @@ def coverage_under_floor(total: Reach) -> list[str]:
     """Why the coverage of a whole campaign is too little to speak of; empty when it stands."""
     why = []
     if total.line_percent < LINES:
-        why.append(f"{total.line_percent:.1f}% of the engine's lines reached, under {LINES:.0f}%")
+        why.append(f"{total.line_percent:.1f}% of all lines reached, under {LINES:.0f}%")
     if total.branch_percent < BRANCHES:
-        why.append(
-            f"{total.branch_percent:.1f}% of the engine's branches reached, under {BRANCHES:.0f}%"
-        )
+        why.append(f"{total.branch_percent:.1f}% of all branches reached, under {BRANCHES:.0f}%")
     return why

@@ -16,6 +16,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from mutants.settings import SUITE
+
 DONE = 0
 TIMEOUT = 70
 OUT_OF_MEMORY = 71
@@ -88,7 +90,7 @@ class Tail:
 
 def runner(harness: str) -> list[str]:
     """The command that runs a harness under the fuzzer."""
-    return [sys.executable, "-m", "harnesses.run", harness]
+    return [sys.executable, "-m", f"{SUITE.harnesses}.run", harness]
 
 
 def fuzz_arguments(

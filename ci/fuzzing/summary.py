@@ -9,6 +9,7 @@ from ci.exits import Exit
 from ci.output import shown
 from ci.progress import clock
 from ci.wording import many
+from mutants.settings import SUITE
 
 VERDICTS = {
     Exit.CLEAN: "nothing found",
@@ -81,9 +82,9 @@ def _table(harnesses: dict[str, Any]) -> list[str]:
 
 def _coverage(coverage: dict[str, Any]) -> list[str]:
     if not coverage:
-        return ["coverage over engine/: not measured"]
+        return [f"coverage over {SUITE.package}/: not measured"]
     return [
-        f"coverage over engine/, all merged inputs: {coverage['line_percent']}% of "
+        f"coverage over {SUITE.package}/, all merged inputs: {coverage['line_percent']}% of "
         f"{coverage['all_lines']} lines, {coverage['branch_percent']}% of "
         f"{coverage['all_branches']} branches"
     ]

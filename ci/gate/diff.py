@@ -18,6 +18,7 @@ from ci.exits import Untrusted, UsageError
 from ci.gate import code
 from ci.process import ROOT, git
 from ci.wording import meant
+from mutants.settings import SUITE
 
 # Files that say which tests run, and how.
 CONFIGURES = frozenset(
@@ -66,9 +67,9 @@ class Change:
     """NAME: RULE, which nothing can be looked up for any more."""
 
     @property
-    def engine(self) -> list[str]:
-        """The engine's touched files."""
-        return sorted(file for file in self.files if file.startswith("engine/"))
+    def sources(self) -> list[str]:
+        """The touched files of the package under test."""
+        return sorted(file for file in self.files if SUITE.has(file))
 
 
 def merge_base(ref: str, root: Path = ROOT) -> str:
@@ -104,12 +105,12 @@ def since(ref: str, root: Path = ROOT) -> Change:
             change.files[name] = "M" if change.files.get(name) == "D" else "A"
     for name in sorted(change.files):
         old, new = _before(change.base, name, root), _now(name, root)
-        if name.startswith("engine/") and not os.path.lexists(root / name):
+        if SUITE.has(name) and not os.path.lexists(root / name):
             change.coded.add(name)
-        elif name.startswith("engine/") and not _is_source(name, root):
+        elif SUITE.has(name) and not _is_source(name, root):
             change.outside.append(f"{name} is no Python source, so nothing of it is judged")
-        elif name.startswith("engine/") and new is not None:
-            _engine(change, name, old, new, root)
+        elif SUITE.has(name) and new is not None:
+            _source(change, name, old, new, root)
         elif re.fullmatch(r"tests/(?:.*/)?test_\w+\.py", name):
             _tests(change, name, old, new)
         elif name.startswith("tests/") or name in CONFIGURES:
@@ -163,7 +164,7 @@ def before(change: Change, name: str, root: Path = ROOT) -> str | None:
 # -- the engine -------------------------------------------------------------------------------
 
 
-def _engine(change: Change, name: str, old: str | None, new: str, root: Path) -> None:
+def _source(change: Change, name: str, old: str | None, new: str, root: Path) -> None:
     was, now = code.read(name, old), code.read(name, new)
     if was.whole != now.whole:
         change.coded.add(name)
@@ -174,9 +175,9 @@ def _engine(change: Change, name: str, old: str | None, new: str, root: Path) ->
     if change.parts[name]:
         change.tables.add(name)
     change.outside += [
-        f"{name} imports {module}, which is no part of the engine"
+        f"{name} imports {module}, which is no part of {SUITE.package}"
         for module in sorted(_imported(code.parse(name, new)))
-        if module != "engine" and ((root / module).is_dir() or any(root.glob(f"{module}.*")))
+        if module != SUITE.package and ((root / module).is_dir() or any(root.glob(f"{module}.*")))
     ]
     change.hiding += [f"{name} names {word}" for word in sorted(now.hiding - was.hiding)]
     if old is None:

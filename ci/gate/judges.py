@@ -19,11 +19,12 @@ from typing import Any
 from ci.exits import Exit, Untrusted
 from ci.gate import diff
 from ci.gate.diff import Change
-from ci.mutation.evaluation import Settings
+from ci.mutation.evaluation import Settings, test_file
 from ci.process import Job, git
 from mutants import ledger, plants
 from mutants.ledger import Entry
 from mutants.plants import Plant, PlantError
+from mutants.settings import SUITE
 
 # The code that judges, which the merge base's gate brings along.
 CODE = re.compile(r"ci/.*|triage/.*|mutants/[^/]*\.py")
@@ -35,7 +36,7 @@ JUDGES = re.compile(
 )
 # A gate takes five minutes; so much is for a machine that does much else.
 LIMIT = 3600.0
-LEDGER, CATALOGUE = "mutants/equivalent.toml", "mutants/catalogue"
+LEDGER, CATALOGUE = SUITE.ledger, SUITE.catalogue
 # Of these numbers the larger is the stricter; of all others the smaller.
 MORE_IS_STRICTER = frozenset({"fuzz_seconds", "lost_seconds"})
 
@@ -74,8 +75,7 @@ def settings(change: Change, own: Settings, root: Path) -> tuple[Settings, list[
     rows: dict[str, tuple[str, ...]] = {}
     for line in filter(None, section.get("tests", "").splitlines()):
         file, _, names = line.partition("=")
-        folders = (name if "/" in name else f"engine/{name}" for name in names.split())
-        rows[file.strip()] = tuple(f"tests/{name}.py" for name in folders)
+        rows[file.strip()] = tuple(map(test_file, names.split()))
     tests = dict(own.tests)
     for file, row in rows.items():
         if row != own.tests.get(file):

@@ -9,14 +9,14 @@ from typing import Any
 
 from ci.report import hosted
 from ci.wording import many
-from engine import __version__
+from mutants.settings import SUITE
 
 # SARIF 2.1.0, which code hosts show beside the lines of a change.
 SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 RULES = {
     "judge": "What judges the change was changed by it, and somebody has to say that it is right",
-    "outside": "The engine would be made of something that is none of its sources",
+    "outside": "What is under test would be made of something that is none of its sources",
     "unmutable": "Changed code that decides something, of which no mutant can be made",
     "unseen": "Changed code that runs on import, which no test tells from what it was",
     "survivor": "A mutant of a changed function that no test kills and the ledger does not argue",
@@ -203,7 +203,7 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
                 "tool": {
                     "driver": {
                         "name": "residue gate",
-                        "version": __version__,
+                        "version": SUITE.version(),
                         **({"informationUri": about} if about else {}),
                         "rules": [
                             {"id": rule, "shortDescription": {"text": says}}

@@ -201,7 +201,7 @@ class Gate(Run):
 
     def fuzz(self) -> str:
         """A short campaign of the harnesses that reach the touched files."""
-        names = harnesses_that_reach(self.change.engine, self.root)
+        names = harnesses_that_reach(self.change.sources, self.root)
         seconds = int(self.settings.numbers["fuzz_seconds"])
         out = self.folder / "fuzz"
         argv = [sys.executable, "-m", "ci", "campaign", "--seconds", str(seconds)]

@@ -16,6 +16,7 @@ from ci.inputs import workers
 from ci.wording import unknown
 from harnesses import HARNESSES, outcomes
 from harnesses.outcomes import Outcome
+from mutants.settings import SUITE
 from triage.limits import MEMORY
 
 INPUT_SECONDS = 30
@@ -28,7 +29,7 @@ def load(harness: str) -> Callable[[bytes], str]:
     """The harness's function over bytes, with no oracle left to a sample."""
     if harness not in (*HARNESSES, RECORDINGS, INJECTION):
         raise UsageError(unknown("harness", harness, HARNESSES))
-    return partial(importlib.import_module(f"harnesses.{harness}").run, thorough=True)
+    return partial(importlib.import_module(f"{SUITE.harnesses}.{harness}").run, thorough=True)
 
 
 class Ended(NamedTuple):

@@ -10,9 +10,10 @@ from pathlib import Path
 from ci import extras
 from ci.exits import Untrusted, UsageError
 from ci.process import ROOT, git
+from mutants.settings import SUITE
 
 # What a harness needs, as it was then; and what runs it, as it is now.
-THEN, NOW = ("engine", "harnesses", "peers"), "triage"
+THEN, NOW = SUITE.planted, "triage"
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def tree(named: str) -> Iterator[Path]:
         )
         subprocess.run(["tar", "-x", "-C", made], input=archive.stdout, check=True)
         shutil.copytree(ROOT / NOW, Path(made) / NOW, ignore=shutil.ignore_patterns("*.pyc"))
-        signature = Path("harnesses", "signature.py")
+        signature = Path(SUITE.harnesses, "signature.py")
         if not (Path(made) / signature).exists():
             shutil.copy(ROOT / signature, Path(made) / signature)
         yield Path(made)

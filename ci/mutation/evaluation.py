@@ -23,6 +23,7 @@ from ci.exits import Untrusted, UsageError
 from ci.fuzzing.libfuzzer import Tail
 from ci.process import ROOT, Stop, reap, signal_group, spawn
 from mutants import orphans
+from mutants.settings import SUITE
 from mutants.verdicts import Mutant, Report, Result, Verdict
 
 TICK = 0.2
@@ -45,13 +46,14 @@ class Settings:
     numbers: dict[str, float]
 
     def of(self, file: str) -> tuple[str, ...]:
-        """The test files that may kill mutants of a file; every engine test without a row."""
-        return self.tests.get(file, ("tests/engine",))
+        """The test files that may kill mutants of a file; all of SUITE.tests without a row."""
+        return self.tests.get(file, (SUITE.tests,))
 
 
-def _test_file(name: str) -> str:
-    """A row's name of a test file: one of tests/engine, or with its folder one of another."""
-    return f"tests/{name}.py" if "/" in name else f"tests/engine/{name}.py"
+def test_file(name: str) -> str:
+    """A row's name of a test file: one of SUITE.tests, or with its folder one beside that."""
+    folder, _, _ = SUITE.tests.rpartition("/")
+    return f"{folder}/{name}.py" if "/" in name else f"{SUITE.tests}/{name}.py"
 
 
 # The numbers of [gate]: the least and the most of each that can be meant.
@@ -119,7 +121,7 @@ def _rows(text: str, root: Path) -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
     for line in filter(None, text.splitlines()):
         file, _, names = (part.strip() for part in line.partition("="))
-        rows = tuple(_test_file(name) for name in names.split())
+        rows = tuple(test_file(name) for name in names.split())
         if file in table:
             raise UsageError(f"setup.cfg [mutation] tests: {file} is there twice")
         if not rows:

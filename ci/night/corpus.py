@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ci.fuzzing.merge import content, files
 from ci.process import ROOT
+from mutants.settings import SUITE
 
 
 def keep(folder: Path, merged: Path, committed: Path) -> int:
@@ -29,7 +30,7 @@ def salvage(campaign: Path, root: Path, harnesses: Iterable[str]) -> int:
     """Add every input that the shards of a killed campaign had kept; how many were new."""
     total = 0
     for harness in harnesses:
-        committed = {content(file) for file in files(ROOT / "corpus" / harness)}
+        committed = {content(file) for file in files(ROOT / SUITE.corpus / harness)}
         found = {
             content(file): file
             for shard in sorted(campaign.glob(f"shards/{harness}-*"))

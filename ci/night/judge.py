@@ -16,6 +16,7 @@ from ci.night.state import Line, Night
 from ci.process import ROOT
 from harnesses import HARNESSES
 from mutants import ledger, verdicts
+from mutants.settings import SUITE
 from mutants.verdicts import Verdict
 
 TAIL = 30
@@ -46,7 +47,7 @@ def campaign(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
         for harness, one in data["harnesses"].items():
             merged, kept = Path(one["merged_folder"]), tonight.corpus / harness
             if merged.is_dir():
-                night.kept[harness] = corpus.keep(kept, merged, ROOT / "corpus" / harness)
+                night.kept[harness] = corpus.keep(kept, merged, ROOT / SUITE.corpus / harness)
         corpus.tidy(folder)
     _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND, Exit.UNTRUSTED, Exit.INTERRUPTED)
 
@@ -85,8 +86,8 @@ def machine(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     """The state machines. pytest ends with 1 when a test fails, and with more when it does."""
     told = _log(tonight, line)
     for text in told:
-        if text.startswith("the pool's machine: "):
-            tonight.night.machine = text.removeprefix("the pool's machine: ")
+        if text.startswith("the state machine: "):
+            tonight.night.machine = text.removeprefix("the state machine: ")
     # A Python that is interrupted while it starts ends with 1 too, and names no test.
     failed = [text for text in told if text.startswith(("FAILED", "ERROR"))]
     if code == 1 and failed:

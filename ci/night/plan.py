@@ -12,6 +12,7 @@ from pathlib import Path
 from ci.night import judge
 from ci.night.context import Tonight
 from ci.night.state import Line
+from mutants.settings import SUITE
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ MACHINES = 4
 def _machine(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
     argv = [sys.executable, "-m", "pytest", "-q", "-n", str(min(tonight.jobs, MACHINES))]
     # A test of the nightly profile takes as long as it is given; the step's own limit is above it.
-    return [*argv, "--timeout", "0", "-p", "no:cacheprovider", "tests/engine/test_pool_machine.py"]
+    return [*argv, "--timeout", "0", "-p", "no:cacheprovider", SUITE.state_machine]
 
 
 def _machine_env(tonight: Tonight, seconds: float) -> dict[str, str]:
@@ -172,7 +173,7 @@ STEPS = (
     ),
     Step(
         "mutate",
-        "the mutants of one slice of the engine",
+        f"the mutants of one slice of {SUITE.package}",
         _mutate,
         judge.mutate,
         needs=("mutmut", "pytest", "hypothesis"),
@@ -183,7 +184,7 @@ STEPS = (
     ),
     Step(
         "machine",
-        "the pool's state machine, the long profile",
+        "the state machine's test, the long profile",
         _machine,
         judge.machine,
         needs=("hypothesis", "pytest", "xdist", "pytest_timeout"),

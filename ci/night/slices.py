@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.process import ROOT
+from mutants.settings import SUITE
 
-# A line of code has two mutants; so many lines take a minute on two quiet processors.
-LINES = 120
+LINES = SUITE.slice_lines
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Slice:
 def slices(root: Path = ROOT) -> list[Slice]:
     """Every slice, in the order of the files and of the functions in them."""
     found: list[Slice] = []
-    for path in sorted((root / "engine").rglob("*.py")):
+    for path in sorted((root / SUITE.package).rglob("*.py")):
         file = path.relative_to(root).as_posix()
         sizes = _functions(ast.parse(path.read_text(encoding="utf-8")))
         parts = _parts(sizes)

@@ -12,6 +12,7 @@ from ci.report.figures import red
 from ci.report.markup import Html, command, el, folded, join, table
 from ci.report.style import sheet
 from ci.wording import many
+from mutants.settings import SUITE
 
 COLOURS = {
     "green": "green",
@@ -34,7 +35,7 @@ def page(figures: dict[str, Any], root: Path = ROOT) -> str:
         ("run", "What was run, and whether it can be trusted", _run(figures)),
         (
             "coverage",
-            "Coverage of the engine",
+            f"Coverage of {SUITE.package}",
             join([part, coverage.section(figures["coverage"], root)]),
         ),
         ("curves", "Curves", _curves(figures)),
@@ -168,7 +169,7 @@ def _percent(value: float | None) -> str | None:
 
 
 def _moved(change: float | None) -> str:
-    return "of engine/" if change is None else f"{change:+.1f} since the last night"
+    return f"of {SUITE.package}/" if change is None else f"{change:+.1f} since the last night"
 
 
 def _next(todo: list[dict[str, str]]) -> Html:

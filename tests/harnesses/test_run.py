@@ -14,7 +14,7 @@ import pytest
 from harnesses import outcomes, run
 from harnesses.oracles import Broken
 from harnesses.signature import signature
-from mutants import plants
+from mutants import plants, settings
 from tests.tools import PATIENCE
 
 
@@ -101,7 +101,7 @@ def test_a_committed_folder_is_read_and_never_written(capsys: pytest.CaptureFixt
 def test_everything_of_the_engine_is_instrumented_but_the_block_moves() -> None:
     """Also what lies in a package of the engine: its edges would be missing without a word."""
     pytest.importorskip("atheris", reason="the fuzzer is an extra")
-    root = plants.ROOT
+    root = settings.ROOT
     here = {
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         for path in (root / "engine").rglob("*.py")

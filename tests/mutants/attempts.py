@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.tools import git
+from tests.tools import git, suite_section
 
 ENGINE = "engine/door.py"
 TEST = "tests/engine/test_door.py"
@@ -111,7 +111,8 @@ after = "if not compare_digest(given, self.secret):"
 argument = "Both are as equal."
 """,
     # Of Hypothesis nothing is needed here, and its plugin would import all of it in each run.
-    "setup.cfg": f"""[tool:pytest]
+    "setup.cfg": f"""{suite_section()}
+[tool:pytest]
 testpaths = tests
 addopts = --import-mode=importlib -p no:hypothesispytest
 pythonpath = .

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 from ci.mutation.evaluation import Settings
-from mutants.plants import ROOT
+from mutants.settings import ROOT
+from tests.tools import suite_section
 
 ENGINE = '''"""An engine of one file, in which every verdict can be had."""
 
@@ -77,7 +78,8 @@ def run(data, thorough=False):
 '''
 
 # Of Hypothesis nothing is needed here, and its plugin would import all of it in each run.
-SETUP = """[tool:pytest]
+SETUP = f"""{suite_section()}
+[tool:pytest]
 addopts = --import-mode=importlib -p no:hypothesispytest
 pythonpath = .
 

@@ -9,7 +9,7 @@ import pytest
 from ci.gate.diff import functions_of
 from mutants import ledger
 from mutants.ledger import Entry, LedgerError
-from mutants.plants import ROOT
+from mutants.settings import ROOT
 from mutants.verdicts import Mutant, Result, Verdict
 
 TEXT = """

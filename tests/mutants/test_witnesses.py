@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from mutants import plants
+from mutants import plants, settings
 
 
 @cache
 def nodes_of(file: str) -> frozenset[str]:
     """The node ids of a test file, without parameters; those of its classes too."""
-    path = plants.ROOT / file
+    path = settings.ROOT / file
     if not path.is_file():
         return frozenset()
     found = {file}

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 
 from harnesses import outcomes
-from mutants import plants
+from mutants import plants, settings
 from mutants.plants import Plant
 from triage.limits import MIB, Limits
 
-CORPUS = plants.ROOT / "corpus"
+CORPUS = settings.ROOT / "corpus"
 FOLDERS = (*plants.FOLDERS, "triage")
 QUICK = Limits(seconds=0.5, memory=96 * MIB, slow=0.12, hungry=24 * MIB)
 """A hang, an eater and a slow input are told in a moment."""

@@ -72,7 +72,7 @@ def test_a_changed_function_is_found_wherever_the_change_is(how: str, repo: Path
     assert change.functions == {"engine/tiny.py": frozenset({"slack"})}
     (line,) = change.lines["engine/tiny.py"]
     assert (repo / "engine/tiny.py").read_text().splitlines()[line - 1].strip() == "return x > 4"
-    assert change.tables == set() and change.engine == ["engine/tiny.py"]
+    assert change.tables == set() and change.sources == ["engine/tiny.py"]
 
 
 def test_what_main_did_meanwhile_is_no_part_of_the_change(repo: Path) -> None:
@@ -110,7 +110,7 @@ def test_comments_and_docstrings_are_no_change_of_a_function(repo: Path) -> None
     edit(repo, "engine/tiny.py", "    return x + x", '    """Twice."""\n    # so\n    return x + x')
     change = diff.since("main", repo)
     assert change.functions == {"engine/tiny.py": frozenset()} and not change.tables
-    assert change.engine
+    assert change.sources
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_only_a_change_of_code_is_fuzzed(
 ) -> None:
     edit(repo, "engine/tiny.py", old, new)
     change = diff.since("main", repo)
-    assert change.engine == ["engine/tiny.py"]
+    assert change.sources == ["engine/tiny.py"]
     monkeypatch.setattr(gate, "judge", lambda gate: None)
     stages_run: list[str] = []
     monkeypatch.setattr(stages.Gate, "stage", lambda self, name, work: stages_run.append(name))
@@ -154,7 +154,7 @@ def test_deleted_and_changed_tests_inputs_and_plants_are_listed(repo: Path) -> N
     assert change.deleted_tests == [f"{TEST}::test_table"]
     assert change.changed_tests == {f"{TEST}::test_slack"}
     assert change.deleted_inputs == ["tiny/long"] and change.changed_inputs == {"tiny/short"}
-    assert change.deleted_plants == ["one: twice"] and change.engine == []
+    assert change.deleted_plants == ["one: twice"] and change.sources == []
     (repo / TEST).unlink()
     assert f"{TEST}::test_double" in diff.since("main", repo).deleted_tests
 
