@@ -175,14 +175,14 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
 
 def test_the_gate_that_was_there_before_judges_a_change_of_the_gate(whole: Path) -> None:
     swap(
-        "ci/gate/stages.py",
+        "ci/gate/run.py",
         "    def red(self, ",
         "    def red(self, *_: object) -> None:\n        return\n\n    def red_(self, ",
     )(whole)
     swap(TEST, 'assert state("open", 2) is False', "pass")(whole)
     code, said = run(whole)
     assert code == 1, said
-    assert "the change touches what judges it: M ci/gate/stages.py" in said
+    assert "the change touches what judges it: M ci/gate/run.py" in said
     assert "the merge base's gate: state, swap_op: only tests/engine/test_door.py" in said
 
 
