@@ -100,14 +100,17 @@ def test_many_clients_share_few_areas(identity: Path) -> None:
     assert answers == [LARGE[:200_000]] * 12
 
 
-def test_idle_connections_need_no_area(identity: Path) -> None:
+def test_who_is_idle_or_silent_needs_no_area(identity: Path) -> None:
     made = context(identity / "chain.pem")
-    with Echo(identity, SLOTS=20, AREAS=2) as server:
+    with Echo(identity, SLOTS=22, AREAS=2) as server:
+        silent = [dial(server.port) for _ in range(2)]
         clients = [connect(server.port, made) for _ in range(20)]
         for number, client in enumerate(clients):
             assert echo(client, bytes([number])) == bytes([number])
         for client in clients:
             close(client)
+        for raw in silent:
+            raw.close()
 
 
 def test_who_says_close_notify_first_hears_all_answers(identity: Path) -> None:
