@@ -2,13 +2,15 @@
 
     python -m harnesses.seeds
 
-Files that are not handmade (real clients' flights, what a campaign found) stay as they are.
-Outcomes of handmade inputs, and their reasons, come from the case, where they were written by hand;
-nothing is run.
+Files that are not handmade (real clients' flights, what a campaign found) stay
+as they are. Outcomes of handmade inputs, and their reasons, come from the case,
+where they were written by hand; nothing is run. Exit codes: 0 they are written,
+2 the command line cannot be used.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 
 from .. import HARNESSES, outcomes, provenance
@@ -44,4 +46,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m harnesses.seeds", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    # It has no option; --help, and a word that is none, must not write.
+    parser.parse_args()
     main()

@@ -1,11 +1,12 @@
-"""Records every conversation of the liar against the engine, and says what is not as recorded.
+"""Records every conversation of the liar, and says what is not as recorded.
 
-    python -m peers.recorder.record                  what differs from the files; nothing is written
-    python -m peers.recorder.record --update         writes those that differ, and no other
+    python -m peers.recorder.record             what differs from the files
+    python -m peers.recorder.record --update    writes those, and no other
     python -m peers.recorder.record handshake/two-host-names ...
 
-A conversation that does not end as it must is not recorded: it is a finding, not a recording.
-Exit codes: 0 all as recorded (or now written), 1 something differs or ends otherwise.
+A conversation that does not end as it must is a finding, and not recorded.
+Exit codes: 0 all is as recorded (or now written), 1 something differs or ends
+otherwise, 2 the command line cannot be used.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Which recording reaches which refusal and which verdict on a ticket: the page docs/refusals.md.
+"""Which recording reaches which refusal and which verdict on a ticket.
 
-    python -m peers.recorder.refusals              the counts, and what nothing reaches
-    python -m peers.recorder.refusals --update     writes the pages as well
+    python -m peers.recorder.refusals             what nothing reaches
+    python -m peers.recorder.refusals --update    writes the pages as well
 
-Tags, alerts and when each is given are the engine's table; where it is reached is read from the
-recordings. The contract's own table (docs/contract.md, 1.2) is made of the same rows. Exit codes:
-0 all is reached and the pages are right, 1 otherwise.
+Tags, alerts and when each is given are the engine's table; where it is reached
+is read from the recordings. The contract's own table (docs/contract.md, 1.2) is
+made of the same rows. Exit codes: 0 all is reached and the pages are right,
+1 otherwise, 2 the command line cannot be used.
 """
 
 from __future__ import annotations
