@@ -63,7 +63,7 @@ class Part:
         return f"{self.file.name.replace('/', '-')}-{self.number}-of-{self.file.parts}"
 
 
-def judge(
+def evaluate(
     address: str,
     files: Sequence[str],
     only: frozenset[str] | None,

@@ -127,7 +127,7 @@ def mutate(
         corpus=tuple(job["corpus"]) if job["corpus"] is not None else None,
     )
     try:
-        judged = evaluation.judge(asked, evaluation.read_settings(), leash.stop, show)
+        judged = evaluation.evaluate(asked, evaluation.read_settings(), leash.stop, show)
     except Untrusted as error:
         return {"untrusted": str(error)}, []
     judged.report.write(folder / RESULTS)

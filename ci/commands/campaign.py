@@ -9,7 +9,7 @@ from typing import Any
 from ci import arguments, extras, output, wording
 from ci.exits import UsageError
 from ci.fuzzing import summary
-from ci.fuzzing.campaign import Options, as_data, conduct
+from ci.fuzzing.campaign import Options, as_data, run_campaign
 from ci.fuzzing.progress import FuzzingProgress
 from ci.inputs.execution import committed
 from ci.process import Stop
@@ -91,7 +91,7 @@ def execute(args: argparse.Namespace, options: Options) -> int:
         progress = FuzzingProgress(quiet=args.quiet)
         names = ", ".join(options.harnesses)
         progress.say(f"{options.kind} of {names} into {output.shown(out.root)}")
-        data = as_data(conduct(options, out, progress, stop))
+        data = as_data(run_campaign(options, out, progress, stop))
         story = summary.write(out.root, data)
         _report(out.root, data, progress)
         print(f"\n{story}\n{output.shown(out.root)}/summary.json")

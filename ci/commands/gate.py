@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     extras.need("git")
     root = Path(args.tree).resolve() if args.tree else ROOT
     change = diff.since(args.since, root)
-    told = report.Verdict(args.since, change.base, judges.touched(change))
+    told = report.GateReport(args.since, change.base, judges.touched(change))
     told.note("deleted tests", change.deleted_tests)
     told.note("altered tests", change.altered_tests)
     with Stop() as stop:
@@ -110,7 +110,7 @@ def load(gate: Gate) -> None:
     """What the stages judge by, of the change and of the merge base."""
     mine = evaluation.read_settings(gate.root / "setup.cfg")
     gate.settings, differs = judges.settings(gate.change, mine, gate.root)
-    gate.told.first += differs
+    gate.report.first += differs
     try:
         gate.ledger = ledger.load(gate.root / judges.LEDGER)
     except ledger.LedgerError as error:
@@ -118,7 +118,7 @@ def load(gate: Gate) -> None:
     gate.ledger_was = judges.ledger_before(gate.change, gate.root)
 
 
-def _hosted(told: report.Verdict) -> None:
+def _hosted(told: report.GateReport) -> None:
     """Where the run is one of GitHub Actions: annotations, and the summary page."""
     if not os.environ.get("GITHUB_ACTIONS"):
         return

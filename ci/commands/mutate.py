@@ -140,13 +140,13 @@ def run(args: argparse.Namespace) -> int:
             from ci.cluster import mutate as cluster
 
             where = out.root
-            answers = cluster.judge(args.scheduler, files, only, corpus, where, stop, progress)
+            answers = cluster.evaluate(args.scheduler, files, only, corpus, where, stop, progress)
         for file in () if args.scheduler else files:
             if stop:
                 break
             folder = out.root / file.replace("/", "-").removesuffix(".py")
             asked = Asked(file, folder, args.jobs, only=only, shard=args.shard, corpus=corpus)
-            answers.append(evaluation.judge(asked, settings, stop, progress))
+            answers.append(evaluation.evaluate(asked, settings, stop, progress))
         progress.end()
         report = verdicts.merge_parts([answer.report for answer in answers])
         report.seconds = time.monotonic() - begun
@@ -185,7 +185,7 @@ def _catalogue(args: argparse.Namespace) -> int:
     begun = time.monotonic()
     with Stop() as stop:
         show = _show(args.quiet)
-        decided = catalogue.judge(entries, out.scratch, args.jobs, stop, show=show)
+        decided = catalogue.evaluate(entries, out.scratch, args.jobs, stop, show=show)
     for row in decided:
         if row.verdict is not Verdict.KILLED:
             print(f"{row.verdict}: {row.plant.name} ({row.plant.file}): {row.why}")
@@ -333,7 +333,7 @@ def _hunt(
             file, folder, 1, corpus=HARNESSES, names=frozenset(names), hunt=float(args.hunt)
         )
         print(f"hunting {many(len(names), 'survivor')} of {file}, {args.hunt} s each")
-        answer = evaluation.judge(asked, settings, stop, lambda *_: None)
+        answer = evaluation.evaluate(asked, settings, stop, lambda *_: None)
         for name in names:
             found = answer.found.get(name)
             if found is None:

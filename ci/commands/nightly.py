@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ci import arguments, output
 from ci.exits import Exit, UsageError
-from ci.night.runner import Asked, conduct
+from ci.night.runner import Asked, run_night
 from ci.night.state import Night
 from ci.output import BUILD, shown
 from ci.process import ROOT, Stop
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.out} is in the committed corpus, which no fuzzer writes to")
     with Stop() as stop:
         progress = Progress(quiet=args.quiet)
-        night = conduct(Asked(root, float(args.minutes), args.jobs), stop, progress)
+        night = run_night(Asked(root, float(args.minutes), args.jobs), stop, progress)
     print(f"\n{text(night)}", end="")
     args.json.write(night.as_data())
     sys.stdout.flush()

@@ -107,7 +107,7 @@ class Run:
         return Exit.UNTRUSTED if self.untrusted else Exit.CLEAN
 
 
-def conduct(options: Options, output: Output, progress: FuzzingProgress, stop: Stop) -> Run:
+def run_campaign(options: Options, output: Output, progress: FuzzingProgress, stop: Stop) -> Run:
     """Do it all. Nothing is raised for what a harness or the fuzzer does."""
     began = time.monotonic()
     shares = allocation.shares(options.harnesses, options.weights, options.value_profile)

@@ -43,15 +43,15 @@ def search(gate: Run) -> str:
         answer = answers.get(f"test {node}", "not asked")
         how = "deleted" if was in gate.change.deleted_tests else "altered"
         if answer == "saw":
-            gate.ask("lost", f"{was} was {how}, and as it was it fails on this tree")
+            gate.add_question("lost", f"{was} was {how}, and as it was it fails on this tree")
         elif answer == "passed":
             passing.append(node)
         else:
-            gate.ask("lost", f"{was} was {how}, and as it was it cannot be run: {answer}")
+            gate.add_question("lost", f"{was} was {how}, and as it was it cannot be run: {answer}")
     tried = due = 0
     judging = {name for tests in gate.settings.tests.values() for name in tests}
     aside = [nodes[node] for node in passing if _file(node) not in judging]
-    gate.told.note("tests that judge no mutants, not compared with what they were", aside)
+    gate.report.note("tests that judge no mutants, not compared with what they were", aside)
     for file, tests in gate.settings.tests.items():
         left = gate.settings.numbers["lost_seconds"] - (time.monotonic() - begun)
         mine = [node for node in passing if _file(node) in tests]
@@ -62,7 +62,7 @@ def search(gate: Run) -> str:
         if counted[0] < counted[1] and not gate.stop:
             message = f"{file}: no time to compare what the tests see with what they saw"
             detail = "\n".join(nodes[node] for node in mine)
-            gate.ask("lost", message, file, detail=detail)
+            gate.add_question("lost", message, file, detail=detail)
     return f"{len(nodes)} asked, {tried} of {many(due, 'mutant')} that they run judged"
 
 
@@ -122,9 +122,9 @@ def _mutants(
         root=gate.root,
     )
     try:
-        judged = evaluation.judge(asked, gate.settings, gate.stop, lambda *_: None)
+        judged = evaluation.evaluate(asked, gate.settings, gate.stop, lambda *_: None)
     except (evaluation.NotClean, evaluation.NothingRuns) as error:
-        gate.red("tests", str(error), file)
+        gate.add_finding("tests", str(error), file)
         return 0, 0
     before = set(nodes)
     for result in judged.report.results:
@@ -133,5 +133,5 @@ def _mutants(
             was = names[killers[0]]
             mutant = result.mutant
             message = f"{mutant.function}, {mutant.operator}: only {was}, as it was, killed it"
-            gate.red("lost", message, file, mutant.line, mutant.diff)
+            gate.add_finding("lost", message, file, mutant.line, mutant.diff)
     return len(judged.killers), judged.report.due

@@ -37,13 +37,13 @@ def search(gate: Run) -> str:
             continue
         if changed.decides:
             message = f"{part.name} decides something, and no mutant can be made of it"
-            gate.red("unmutable", message, file, part.line, told(changed))
+            gate.add_finding("unmutable", message, file, part.line, told(changed))
         elif changed.reverted is not None and late:
             message = f"{part.name}: no time to ask the tests (lost_seconds of setup.cfg)"
-            gate.ask("unseen", message, file, part.line, told(changed))
+            gate.add_question("unseen", message, file, part.line, told(changed))
         elif changed.reverted is not None:
             if file not in clean and not _passes(gate, tree, file):
-                gate.red("tests", "its tests fail with no mutant", file)
+                gate.add_finding("tests", "its tests fail with no mutant", file)
                 continue
             clean.add(file)
             (tree / file).write_text(changed.reverted, encoding="utf-8")
@@ -52,7 +52,7 @@ def search(gate: Run) -> str:
             tried, noticed = tried + 1, noticed + (not passes)
             if passes and not gate.stop:
                 message = f"{part.name}: no test tells it from what it was"
-                gate.red("unseen", message, file, part.line, told(changed))
+                gate.add_finding("unseen", message, file, part.line, told(changed))
     return f"{many(len(parts), 'part')}, {tried} put back, {noticed} noticed"
 
 

@@ -31,7 +31,7 @@ RULES = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class GateFinding:
     """One red thing: its rule, where, in a line, and at length."""
 
     rule: str
@@ -46,7 +46,7 @@ class Finding:
 
 
 @dataclass
-class Stage:
+class StageRow:
     """One line of the gate's table."""
 
     name: str
@@ -56,15 +56,15 @@ class Stage:
 
 
 @dataclass
-class Verdict:
+class GateReport:
     """Everything that the gate has to say."""
 
     since: str
     base: str
     first: list[str] = field(default_factory=list)
     """What judges the change and is touched by it."""
-    stages: list[Stage] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    stages: list[StageRow] = field(default_factory=list)
+    findings: list[GateFinding] = field(default_factory=list)
     notes: list[tuple[str, list[str]]] = field(default_factory=list)
     """Headed lists to read that are not red: deleted tests, argued survivors, time-outs."""
     untrusted: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Verdict:
         return sha256("\0\0".join(asked).encode(errors="surrogateescape")).hexdigest()[:12]
 
     @property
-    def asking(self) -> list[Finding]:
+    def asking(self) -> list[GateFinding]:
         """The findings that ask for a person's word."""
         return [finding for finding in self.findings if finding.asks]
 
@@ -109,7 +109,7 @@ class Verdict:
         }
 
 
-def text(verdict: Verdict) -> str:
+def text(verdict: GateReport) -> str:
     """The verdict in lines for a terminal."""
     parts = [f"the change touches what judges it: {line}" for line in verdict.first]
     parts += [_asks(verdict)] if verdict.asking else []
@@ -129,7 +129,7 @@ def text(verdict: Verdict) -> str:
     return "\n".join([*parts, "", f"gate: {last_word(verdict)}"])
 
 
-def last_word(verdict: Verdict) -> str:
+def last_word(verdict: GateReport) -> str:
     """What it comes to, in a line."""
     since = f"since {verdict.since} ({verdict.base[:12]})"
     if verdict.findings:
@@ -139,13 +139,13 @@ def last_word(verdict: Verdict) -> str:
     return f"green: nothing found {since}"
 
 
-def _asks(verdict: Verdict) -> str:
+def _asks(verdict: GateReport) -> str:
     asks = many(len(verdict.asking), "finding asks", "findings ask")
     it = "it" if len(verdict.asking) == 1 else "them"
     return f"{asks} for the word of somebody who has read {it}: --accept {verdict.word}"
 
 
-def markdown(verdict: Verdict) -> str:
+def markdown(verdict: GateReport) -> str:
     """For the summary page of a hosted run."""
     colour = "red" if verdict.findings else "not to be trusted" if verdict.untrusted else "green"
     parts = [f"## Gate since `{verdict.since}`: {colour}", ""]
@@ -174,7 +174,7 @@ def _cell(given: str) -> str:
     return given.replace("|", "\\|").replace("\n", " ")
 
 
-def annotations(verdict: Verdict) -> Iterator[str]:
+def annotations(verdict: GateReport) -> Iterator[str]:
     """Workflow commands, which GitHub shows on the lines of a change."""
     for finding in verdict.findings:
         place = f"file={_property(finding.file)},line={finding.line}," if finding.file else ""
@@ -192,7 +192,7 @@ def _property(given: str) -> str:
     return _data(given).replace(":", "%3A").replace(",", "%2C")
 
 
-def sarif(verdict: Verdict) -> dict[str, Any]:
+def sarif(verdict: GateReport) -> dict[str, Any]:
     """For a code host's list of findings."""
     about = hosted.address()
     return {
@@ -217,7 +217,7 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding) -> dict[str, Any]:
+def _result(finding: GateFinding) -> dict[str, Any]:
     message = finding.message + (f"\n\n{finding.detail}" if finding.detail else "")
     result: dict[str, Any] = {
         "ruleId": finding.rule,
@@ -236,7 +236,7 @@ def _result(finding: Finding) -> dict[str, Any]:
     return result
 
 
-def write(verdict: Verdict, folder: Path) -> None:
+def write(verdict: GateReport, folder: Path) -> None:
     """gate.json, gate.sarif and gate.md."""
     for name, content in (
         ("gate.json", json.dumps(verdict.as_data(), indent=1, ensure_ascii=False) + "\n"),

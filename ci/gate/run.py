@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ci.exits import Untrusted
 from ci.gate.diff import Change
-from ci.gate.report import Finding, Stage, Verdict
+from ci.gate.report import GateFinding, GateReport, StageRow
 from ci.mutation.evaluation import Settings
 from ci.process import ROOT, Stop
 from mutants.ledger import Entry
@@ -23,7 +23,7 @@ class Run:
     folder: Path
     jobs: int
     stop: Stop
-    told: Verdict
+    report: GateReport
     root: Path = ROOT
     ledger: tuple[Entry, ...] = ()
     ledger_was: tuple[Entry, ...] = ()
@@ -35,23 +35,27 @@ class Run:
             return
         if not self.quiet:
             print(f"{name} ...", file=sys.stderr, flush=True)
-        before, begun = len(self.told.findings), time.monotonic()
+        before, begun = len(self.report.findings), time.monotonic()
         try:
             did = work()
         except Untrusted as error:
             did = "not to be trusted"
-            self.told.untrusted.append(f"{name}: {error}")
-        red = len(self.told.findings) - before
-        self.told.stages.append(Stage(name, did, red, time.monotonic() - begun))
+            self.report.untrusted.append(f"{name}: {error}")
+        red = len(self.report.findings) - before
+        self.report.stages.append(StageRow(name, did, red, time.monotonic() - begun))
 
-    def red(self, rule: str, message: str, file: str = "", line: int = 1, detail: str = "") -> None:
+    def add_finding(
+        self, rule: str, message: str, file: str = "", line: int = 1, detail: str = ""
+    ) -> None:
         """Add a finding, which makes the gate red. Its line matters when the change touches it."""
         on_change = line in self.change.lines.get(file, ()) if file else False
-        self.told.findings.append(Finding(rule, message, file, line, detail, on_change))
+        self.report.findings.append(GateFinding(rule, message, file, line, detail, on_change))
 
-    def ask(self, rule: str, message: str, file: str = "", line: int = 1, detail: str = "") -> None:
+    def add_question(
+        self, rule: str, message: str, file: str = "", line: int = 1, detail: str = ""
+    ) -> None:
         """Add a question: it makes the gate red until a person says that it is right."""
-        self.told.findings.append(Finding(rule, message, file, line, detail, asks=True))
+        self.report.findings.append(GateFinding(rule, message, file, line, detail, asks=True))
 
     def argued(self, code: Entry) -> bool:
         """Whether the ledger argues this code; the change's own argument is asked for."""
@@ -63,7 +67,7 @@ class Run:
     def argument(self, entry: Entry) -> None:
         """An argument is used; one that the change brings along asks for a person's word."""
         if entry.key in {known.key for known in self.ledger_was}:
-            self.told.note("argued in the ledger", [f"{entry}: {entry.argument}"])
+            self.report.note("argued in the ledger", [f"{entry}: {entry.argument}"])
         else:
             message = f"argued by the change itself: {entry}"
-            self.ask("judge", message, entry.file, detail=entry.argument)
+            self.add_question("judge", message, entry.file, detail=entry.argument)

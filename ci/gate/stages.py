@@ -8,7 +8,7 @@ from ci import output
 from ci.coverage.harness_selection import harnesses_that_reach
 from ci.exits import Exit, Untrusted
 from ci.gate import code, diff, judges, parts
-from ci.gate.report import Finding
+from ci.gate.report import GateFinding
 from ci.gate.run import Run
 from ci.mutation import catalogue, evaluation
 from ci.mutation.evaluation import Asked
@@ -19,7 +19,7 @@ from harnesses import HARNESSES
 from mutants import ledger, plants
 from mutants.ledger import Entry
 from mutants.plants import Plant
-from mutants.verdicts import Verdict as Fate
+from mutants.verdicts import Verdict
 
 REPLAY_LIMIT = 600.0
 # What a campaign does after fuzzing: merging and measuring.
@@ -37,23 +37,25 @@ class Gate(Run):
         """What is seen without running anything."""
         change = self.change
         for message in change.outside:
-            self.red("outside", message)
+            self.add_finding("outside", message)
         for message in change.hiding:
-            self.ask("outside", f"{message}, which can hide code from all that judges it")
+            self.add_question("outside", f"{message}, which can hide code from all that judges it")
         for name in change.shared:
-            self.ask("judge", f"{name}: what tests share, or what runs them, is another", name)
+            self.add_question(
+                "judge", f"{name}: what tests share, or what runs them, is another", name
+            )
         for message, lines in (
             ("inputs that are to end otherwise", change.outcomes),
             ("inputs deleted", change.deleted_inputs),
             ("inputs with other bytes under the same name", change.altered_inputs),
         ):
             if lines:
-                self.ask("judge", f"{len(lines)} {message}", detail="\n".join(lines))
+                self.add_question("judge", f"{len(lines)} {message}", detail="\n".join(lines))
         was = judges.catalogue_before(change, self.root)
         _, asked, told = judges.rewritten(was, self.catalogue_now(), self.root)
         for message in asked:
-            self.ask("judge", message)
-        self.told.note("entries of the catalogue rewritten with their code", told)
+            self.add_question("judge", message)
+        self.report.note("entries of the catalogue rewritten with their code", told)
         return many(len(change.files), "file")
 
     def catalogue_now(self) -> tuple[Plant, ...]:
@@ -86,17 +88,17 @@ class Gate(Run):
         again, _, _ = judges.rewritten(was, self.catalogue_now(), self.root)
         entries = [*now, *again]
         where = self.folder / "catalogue"
-        decided = catalogue.judge(entries, where, self.jobs, self.stop, self.root)
+        decided = catalogue.evaluate(entries, where, self.jobs, self.stop, self.root)
         for at, row in enumerate(decided):
             # What has lost its witness by being rewritten asks for a person's word already.
-            spared = Fate.NOT_RUN if at >= len(now) else Fate.KILLED
-            if row.verdict not in (Fate.KILLED, Fate.TIMED_OUT, spared):
+            spared = Verdict.NOT_RUN if at >= len(now) else Verdict.KILLED
+            if row.verdict not in (Verdict.KILLED, Verdict.TIMED_OUT, spared):
                 plant = row.plant
                 detail = f"rule: {plant.rule}\nseen by: " + "\n         ".join(plant.detected_by)
                 message = f"{plant.name}: {row.verdict}, {row.why}"
-                self.red("decision", message, plant.file, _line(plant, self.root), detail)
-        killed = sum(row.verdict is Fate.KILLED for row in decided)
-        late = sum(row.verdict is Fate.TIMED_OUT for row in decided)
+                self.add_finding("decision", message, plant.file, _line(plant, self.root), detail)
+        killed = sum(row.verdict is Verdict.KILLED for row in decided)
+        late = sum(row.verdict is Verdict.TIMED_OUT for row in decided)
         return f"{many(len(entries), 'entry', 'entries')}, {killed} killed, {late} timed out"
 
     # -- mutants ----------------------------------------------------------------------------
@@ -114,34 +116,34 @@ class Gate(Run):
             where = self.folder / "mutants" / file.replace("/", "-").removesuffix(".py")
             asked = Asked(file, where, self.jobs, functions, unchanged=True, root=self.root)
             try:
-                judged = evaluation.judge(asked, self.settings, self.stop, progress)
+                judged = evaluation.evaluate(asked, self.settings, self.stop, progress)
             except (evaluation.NotClean, evaluation.NothingRuns) as error:
-                self.red("tests", str(error), file)
+                self.add_finding("tests", str(error), file)
                 continue
             finally:
                 progress.end()
             report = judged.report
             counts = report.counts()
-            made, killed = made + report.due, killed + counts[Fate.KILLED]
-            late += counts[Fate.TIMED_OUT]
+            made, killed = made + report.due, killed + counts[Verdict.KILLED]
+            late += counts[Verdict.TIMED_OUT]
             if not report.adds_up() and not self.stop:
                 raise Untrusted(f"{file}: the counts do not add up")
             settled = ledger.settle(entries, judged.mutants, report.results)
             for line in settled.stale:
-                self.red("ledger", line, file)
-            for result in [*settled.left, *report.of(Fate.CRASHED)]:
-                rule = "crashed" if result.verdict is Fate.CRASHED else "survivor"
+                self.add_finding("ledger", line, file)
+            for result in [*settled.left, *report.of(Verdict.CRASHED)]:
+                rule = "crashed" if result.verdict is Verdict.CRASHED else "survivor"
                 mutant = result.mutant
                 message = f"{result.verdict}: {mutant.function}, {mutant.operator}"
-                self.red(rule, message, file, mutant.line, mutant.diff)
+                self.add_finding(rule, message, file, mutant.line, mutant.diff)
             argued += len(settled.argued)
             for entry in dict.fromkeys(settled.argued.values()):
                 self.argument(entry)
             timed_out += [
                 f"{file}:{r.mutant.line} {r.mutant.before!r} to {r.mutant.after!r}"
-                for r in report.of(Fate.TIMED_OUT)
+                for r in report.of(Verdict.TIMED_OUT)
             ]
-        self.told.note("mutants that never ended, twice", timed_out)
+        self.report.note("mutants that never ended, twice", timed_out)
         return f"{many(made, 'mutant')}, {killed} killed, {late} timed out, {argued} argued"
 
     def unmutable(self, file: str, functions: frozenset[str]) -> None:
@@ -157,18 +159,18 @@ class Gate(Run):
                 what = f"{', '.join(function.inner)} in it" if name in made else "it"
                 message = f"{name} changed, and no mutant can be made of {what}"
                 detail = f'{function.text}\nin the ledger: function = "def {name}"'
-                self.red("unmutable", message, file, function.line, detail)
+                self.add_finding("unmutable", message, file, function.line, detail)
 
     def orphans(self) -> None:
         """Entries of the ledger for code that is not there any more."""
         known = {file: _functions(file, self.root) for file in {e.file for e in self.ledger}}
         for line in ledger.orphans([e for e in self.ledger if " " not in e.function], known):
-            self.red("ledger", line)
+            self.add_finding("ledger", line)
         for entry in self.ledger:
             path = self.root / entry.file
             source = path.read_text(encoding="utf-8") if path.is_file() else ""
             if " " in entry.function and entry.after not in parts.plain(source):
-                self.red("ledger", f"stale: {entry.file} has no such code: {entry}")
+                self.add_finding("ledger", f"stale: {entry.file} has no such code: {entry}")
 
     # -- the corpus and the fuzzer ----------------------------------------------------------
 
@@ -196,7 +198,9 @@ class Gate(Run):
         for said, names in alike.items():
             more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
             count = many(len(names), "input") if len(names) > 1 else names[0]
-            self.red("corpus", f"{count}: {said}", detail="\n".join([*names[:SHOWN], *more]))
+            self.add_finding(
+                "corpus", f"{count}: {said}", detail="\n".join([*names[:SHOWN], *more])
+            )
         return f"{many(len(rows), 'input')}, {len(wrong)} wrong"
 
     def fuzz(self) -> str:
@@ -215,7 +219,7 @@ class Gate(Run):
             said = _last(log, 1000).partition("\nfinding 1:")
             told = "".join(said[1:]).partition("new inputs in")[0] or said[0]
             detail = "\n".join(told.strip().splitlines()[: 4 * SHOWN])
-            self.red("fuzz", f"see {output.shown(out)}/summary.txt", detail=detail)
+            self.add_finding("fuzz", f"see {output.shown(out)}/summary.txt", detail=detail)
         elif job.code != Exit.CLEAN and not self.stop:
             raise Untrusted(f"the campaign ended with {job.code}: {_last(log)}")
         return f"{seconds} s of {', '.join(names)}"
@@ -244,13 +248,13 @@ class Gate(Run):
             data = judges.found(job, folder)
         except Untrusted as error:
             raise Untrusted(f"{whose} {error}") from None
-        known = {(f.rule, f.message, f.file) for f in self.told.findings}
+        known = {(f.rule, f.message, f.file) for f in self.report.findings}
         for row in data["findings"]:
             if (row["rule"], row["message"], row["file"]) not in known:
-                self.told.findings.append(
-                    Finding(**{**row, "message": f"{whose}: {row['message']}"})
+                self.report.findings.append(
+                    GateFinding(**{**row, "message": f"{whose}: {row['message']}"})
                 )
-        self.told.untrusted += [f"{whose}: {reason}" for reason in data["untrusted"]]
+        self.report.untrusted += [f"{whose}: {reason}" for reason in data["untrusted"]]
         return f"{whose}: {len(data['findings'])} red, see {output.shown(folder / 'out')}"
 
 

@@ -39,7 +39,7 @@ class Decided:
 Show = Callable[[int, int], None]
 
 
-def judge(
+def evaluate(
     entries: Sequence[Plant],
     folder: Path,
     jobs: int,

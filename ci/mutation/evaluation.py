@@ -202,7 +202,7 @@ def check_installed() -> None:
     extras.need(*NEEDS)
 
 
-def judge(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged:
+def evaluate(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged:
     """Stage a file, judge its mutants, and take the copy away again; Untrusted when a check that
     comes first fails, or when the driver ends before it is done."""
     # Here and not above: mutmut is an extra, and the rest of `residue` does without it.

@@ -12,7 +12,7 @@ from harnesses import HARNESSES
 
 
 @dataclass
-class Tonight:
+class Context:
     """A night at work."""
 
     root: Path

@@ -10,7 +10,7 @@ from typing import Any
 
 from ci.exits import Exit
 from ci.night import corpus
-from ci.night.context import Tonight
+from ci.night.context import Context
 from ci.night.history import Row
 from ci.night.state import Line, Night
 from ci.process import ROOT
@@ -26,85 +26,85 @@ class Doubt(Exception):
     """What a step came to says nothing. The message is one line that says why."""
 
 
-def replay(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
+def replay(context: Context, line: Line, folder: Path, code: int) -> None:
     """The committed inputs. What is wrong with them goes to triage."""
-    rows = _answer(folder / "answer.json", tonight, line, code)
+    rows = _answer(folder / "answer.json", context, line, code)
     line.findings = sum(bool(row["wrong"]) for row in rows)
-    _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND)
+    _expect(code, context, line, Exit.CLEAN, Exit.FOUND)
 
 
-def campaign(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
+def campaign(context: Context, line: Line, folder: Path, code: int) -> None:
     """The campaign: its summary, and the corpus that is kept."""
-    night = tonight.night
+    night = context.night
     if not (folder / "summary.json").is_file():
-        corpus.salvage(folder, tonight.corpus, HARNESSES)
-        raise Doubt(f"it left no summary: {_ended(code, tonight, line)}")
-    night.campaign = data = _answer(folder / "summary.json", tonight, line, code)
+        corpus.salvage(folder, context.corpus, HARNESSES)
+        raise Doubt(f"it left no summary: {_ended(code, context, line)}")
+    night.campaign = data = _answer(folder / "summary.json", context, line, code)
     line.findings = len(data["findings"])
     for why in data["untrusted"]:
         night.doubt(f"campaign: {why}")
     if data["harnesses"].keys() & set(HARNESSES):
         for harness, one in data["harnesses"].items():
-            merged, kept = Path(one["merged_folder"]), tonight.corpus / harness
+            merged, kept = Path(one["merged_folder"]), context.corpus / harness
             if merged.is_dir():
                 night.kept[harness] = corpus.keep(kept, merged, ROOT / SUITE.corpus / harness)
         corpus.tidy(folder)
-    _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND, Exit.UNTRUSTED, Exit.INTERRUPTED)
+    _expect(code, context, line, Exit.CLEAN, Exit.FOUND, Exit.UNTRUSTED, Exit.INTERRUPTED)
 
 
-def patch(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
+def patch(context: Context, line: Line, folder: Path, code: int) -> None:
     """The new inputs as one patch."""
-    _expect(code, tonight, line, Exit.CLEAN)
-    said = _answer(folder / "answer.json", tonight, line, code)
-    tonight.night.notes += said["notes"]
+    _expect(code, context, line, Exit.CLEAN)
+    said = _answer(folder / "answer.json", context, line, code)
+    context.night.notes += said["notes"]
 
 
-def recordings(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
+def recordings(context: Context, line: Line, folder: Path, code: int) -> None:
     """Recorded conversations, mutated."""
-    data = _answer(folder / "summary.json", tonight, line, code)
+    data = _answer(folder / "summary.json", context, line, code)
     line.findings = len(data["findings"])
     for why in data["untrusted"]:
-        tonight.night.doubt(f"recordings: {why}")
-    _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND, Exit.UNTRUSTED, Exit.INTERRUPTED)
+        context.night.doubt(f"recordings: {why}")
+    _expect(code, context, line, Exit.CLEAN, Exit.FOUND, Exit.UNTRUSTED, Exit.INTERRUPTED)
 
 
-def inject(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
+def inject(context: Context, line: Line, folder: Path, code: int) -> None:
     """Injection. What it broke goes to triage."""
-    data = _answer(folder / "summary.json", tonight, line, code)
+    data = _answer(folder / "summary.json", context, line, code)
     line.findings = len(data["findings"])
     for why in data["untrusted"]:
-        tonight.night.doubt(f"inject: {why}")
+        context.night.doubt(f"inject: {why}")
     whole = "every place" if data["whole"] else "not every place"
-    tonight.night.injection = (
+    context.night.injection = (
         f"{data['injections']:,} into {data['scenarios']} of {data['of_scenarios']} scenarios, "
         f"{whole}; {data['broken']:,} broke something"
     )
-    _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND, Exit.UNTRUSTED, Exit.INTERRUPTED)
+    _expect(code, context, line, Exit.CLEAN, Exit.FOUND, Exit.UNTRUSTED, Exit.INTERRUPTED)
 
 
-def machine(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
+def machine(context: Context, line: Line, folder: Path, code: int) -> None:
     """The state machines. pytest ends with 1 when a test fails, and with more when it does."""
-    told = _log(tonight, line)
+    told = _log(context, line)
     for text in told:
         if text.startswith("the state machine: "):
-            tonight.night.machine = text.removeprefix("the state machine: ")
+            context.night.machine = text.removeprefix("the state machine: ")
     # A Python that is interrupted while it starts ends with 1 too, and names no test.
     failed = [text for text in told if text.startswith(("FAILED", "ERROR"))]
     if code == 1 and failed:
         line.findings = 1
-        tonight.night.find("machine", failed[0], "\n".join(told[-TAIL:]))
+        context.night.find("machine", failed[0], "\n".join(told[-TAIL:]))
     elif code:
-        raise Doubt(_ended(code, tonight, line))
-    elif not tonight.night.machine:
+        raise Doubt(_ended(code, context, line))
+    elif not context.night.machine:
         raise Doubt("the state machine did not say what it did")
 
 
-def mutate(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
+def mutate(context: Context, line: Line, folder: Path, code: int) -> None:
     """One slice's mutants: its score against its last one, and who survived."""
-    night, name = tonight.night, tonight.slice.name
+    night, name = context.night, context.slice.name
     path = folder / "results.json"
     if not path.is_file():
-        raise Doubt(f"it left no results: {_ended(code, tonight, line)}")
+        raise Doubt(f"it left no results: {_ended(code, context, line)}")
     try:
         report = verdicts.read(path)
         settled = ledger.settle(ledger.load(), [r.mutant for r in report.results], report.results)
@@ -115,7 +115,7 @@ def mutate(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     detected = counts[Verdict.KILLED] + counts[Verdict.TIMED_OUT]
     whole = code in (Exit.CLEAN, Exit.FOUND) and report.adds_up() and every > 0
     score = round(100.0 * detected / every, 2) if whole else None
-    last = last_score(tonight.history, name)
+    last = last_score(context.history, name)
     night.mutation = {
         "slice": name,
         "score": score,
@@ -134,17 +134,17 @@ def mutate(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
     if code == Exit.FOUND and not line.findings:
         line.findings = 1
         night.find(
-            "mutate", f"{name}: residue mutate is red", "\n".join(_log(tonight, line)[-TAIL:])
+            "mutate", f"{name}: residue mutate is red", "\n".join(_log(context, line)[-TAIL:])
         )
-    _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND)
+    _expect(code, context, line, Exit.CLEAN, Exit.FOUND)
 
 
-def triage(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
+def triage(context: Context, line: Line, folder: Path, code: int) -> None:
     """The buckets; one that is new, or whose time to be known is over, is a finding."""
-    night = tonight.night
+    night = context.night
     if not (folder / "buckets.json").is_file():
-        raise Doubt(_ended(code, tonight, line))
-    night.buckets = _answer(folder / "buckets.json", tonight, line, code)
+        raise Doubt(_ended(code, context, line))
+    night.buckets = _answer(folder / "buckets.json", context, line, code)
     for bucket in night.buckets:
         if bucket["state"] in ("new", "expired"):
             line.findings += 1
@@ -156,14 +156,14 @@ def triage(tonight: Tonight, line: Line, folder: Path, code: int) -> None:
         raise Doubt("it ended with 1 and has no new bucket")
     if code == Exit.UNTRUSTED:
         # A file that cannot be read. All others were sorted in.
-        night.doubt(f"triage: {_ended(code, tonight, line)}")
+        night.doubt(f"triage: {_ended(code, context, line)}")
     else:
-        _expect(code, tonight, line, Exit.CLEAN, Exit.FOUND)
+        _expect(code, context, line, Exit.CLEAN, Exit.FOUND)
 
 
-def untriaged(tonight: Tonight) -> None:
+def untriaged(context: Context) -> None:
     """Without triage every finding is one, known or not: none is lost for a tool that is."""
-    night = tonight.night
+    night = context.night
     for path in takes(night):
         file = path / "summary.json" if path.is_dir() else path
         data = _read(file) if file.is_file() else None
@@ -236,21 +236,21 @@ def row(night: Night, seconds: float) -> Row:
     }
 
 
-def _expect(code: int, tonight: Tonight, line: Line, *usual: Exit) -> None:
+def _expect(code: int, context: Context, line: Line, *usual: Exit) -> None:
     if code not in usual:
-        raise Doubt(_ended(code, tonight, line))
+        raise Doubt(_ended(code, context, line))
 
 
-def _ended(code: int, tonight: Tonight, line: Line) -> str:
+def _ended(code: int, context: Context, line: Line) -> str:
     """How a step ended, and its last words."""
-    told = _log(tonight, line)
+    told = _log(context, line)
     last = next((text for text in reversed(told) if text.strip()), "")
     return f"it ended with {code}: {last}"[:300]
 
 
-def _log(tonight: Tonight, line: Line) -> list[str]:
+def _log(context: Context, line: Line) -> list[str]:
     try:
-        text = (tonight.night.folder / f"{line.name}.log").read_text("utf-8", errors="replace")
+        text = (context.night.folder / f"{line.name}.log").read_text("utf-8", errors="replace")
     except OSError:
         return []
     return text.splitlines()
@@ -263,9 +263,9 @@ def _read(path: Path) -> Any:
         return None
 
 
-def _answer(path: Path, tonight: Tonight, line: Line, code: int) -> Any:
+def _answer(path: Path, context: Context, line: Line, code: int) -> Any:
     """The JSON that a step left."""
     data = _read(path)
     if data is None:
-        raise Doubt(f"it left no {path.name} that can be read: {_ended(code, tonight, line)}")
+        raise Doubt(f"it left no {path.name} that can be read: {_ended(code, context, line)}")
     return data

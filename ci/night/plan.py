@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.night import judge
-from ci.night.context import Tonight
+from ci.night.context import Context
 from ci.night.state import Line
 from mutants.settings import SUITE
 
@@ -21,8 +21,8 @@ class Step:
 
     name: str
     does: str
-    argv: Callable[[Tonight, Path, float], list[str]]
-    judge: Callable[[Tonight, Line, Path, int], None]
+    argv: Callable[[Context, Path, float], list[str]]
+    judge: Callable[[Context, Line, Path, int], None]
     needs: tuple[str, ...] = ()
     """Modules that it cannot do without."""
     part: float = 0.0
@@ -33,7 +33,7 @@ class Step:
     """A share that is less is no use, and one that is more."""
     grace: float = 120.0
     """How much longer than all that it may take before it is cut."""
-    env: Callable[[Tonight, float], dict[str, str]] | None = None
+    env: Callable[[Context, float], dict[str, str]] | None = None
     answers: bool = False
     """Its standard output is a JSON file of its folder."""
     makes: bool = False
@@ -66,62 +66,62 @@ def _residue(*words: str) -> list[str]:
     return [sys.executable, "-m", "ci", *words]
 
 
-def _timed(tonight: Tonight, folder: Path, seconds: float, *words: str) -> list[str]:
+def _timed(context: Context, folder: Path, seconds: float, *words: str) -> list[str]:
     """A command that is given its seconds, and makes its folder itself."""
-    argv = _residue(*words, "--seconds", str(int(seconds)), "--jobs", str(tonight.jobs))
+    argv = _residue(*words, "--seconds", str(int(seconds)), "--jobs", str(context.jobs))
     return [*argv, "--out", str(folder)]
 
 
-def _replay(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
+def _replay(context: Context, folder: Path, seconds: float) -> list[str]:
     return _residue("replay", "--json", "-")
 
 
-def _campaign(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    argv = _timed(tonight, folder, seconds, "campaign")
-    argv += ["--value-profile", tonight.profiled]
-    if tonight.corpus.is_dir():
-        argv += ["--seeds", str(tonight.corpus)]
-    for harness, weight in tonight.weights.items():
+def _campaign(context: Context, folder: Path, seconds: float) -> list[str]:
+    argv = _timed(context, folder, seconds, "campaign")
+    argv += ["--value-profile", context.profiled]
+    if context.corpus.is_dir():
+        argv += ["--seeds", str(context.corpus)]
+    for harness, weight in context.weights.items():
         argv += ["--weight", f"{harness}={weight}"]
     return argv
 
 
-def _patch(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    new = Path(tonight.night.line("campaign").folder or "campaign") / "new"
-    target = tonight.night.folder / "new-inputs.patch"
-    new = tonight.night.folder / new
-    return [sys.executable, "-m", "ci.night.patch", str(new), str(target), tonight.night.name]
+def _patch(context: Context, folder: Path, seconds: float) -> list[str]:
+    new = Path(context.night.line("campaign").folder or "campaign") / "new"
+    target = context.night.folder / "new-inputs.patch"
+    new = context.night.folder / new
+    return [sys.executable, "-m", "ci.night.patch", str(new), str(target), context.night.name]
 
 
-def _recordings(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    return _timed(tonight, folder, seconds, "fuzz", "recordings")
+def _recordings(context: Context, folder: Path, seconds: float) -> list[str]:
+    return _timed(context, folder, seconds, "fuzz", "recordings")
 
 
-def _inject(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    return _timed(tonight, folder, seconds, "inject")
+def _inject(context: Context, folder: Path, seconds: float) -> list[str]:
+    return _timed(context, folder, seconds, "inject")
 
 
 # The state machine's test is as many tests as the pool has shapes, and they share the processes.
 MACHINES = 4
 
 
-def _machine(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    argv = [sys.executable, "-m", "pytest", "-q", "-n", str(min(tonight.jobs, MACHINES))]
+def _machine(context: Context, folder: Path, seconds: float) -> list[str]:
+    argv = [sys.executable, "-m", "pytest", "-q", "-n", str(min(context.jobs, MACHINES))]
     # A test of the nightly profile takes as long as it is given; the step's own limit is above it.
     return [*argv, "--timeout", "0", "-p", "no:cacheprovider", SUITE.state_machine]
 
 
-def _machine_env(tonight: Tonight, seconds: float) -> dict[str, str]:
+def _machine_env(context: Context, seconds: float) -> dict[str, str]:
     return {
         "HYPOTHESIS_PROFILE": "nightly",
-        "HYPOTHESIS_SECONDS": str(int(seconds * min(tonight.jobs, MACHINES) / MACHINES)),
+        "HYPOTHESIS_SECONDS": str(int(seconds * min(context.jobs, MACHINES) / MACHINES)),
         # Examples that failed are tried first the next night, wherever they were found.
-        "HYPOTHESIS_STORAGE_DIRECTORY": str(tonight.root / "hypothesis"),
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(context.root / "hypothesis"),
     }
 
 
-def _mutate(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    argv = _residue("mutate", *tonight.slice.arguments, "--jobs", str(tonight.jobs))
+def _mutate(context: Context, folder: Path, seconds: float) -> list[str]:
+    argv = _residue("mutate", *context.slice.arguments, "--jobs", str(context.jobs))
     return [*argv, "--json", str(folder / "results.json")]
 
 
@@ -130,11 +130,11 @@ def _mutate(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
 MINIMISE = 60
 
 
-def _triage(tonight: Tonight, folder: Path, seconds: float) -> list[str]:
-    argv = _residue("triage", str(tonight.root / "buckets"))
-    for path in judge.takes(tonight.night):
+def _triage(context: Context, folder: Path, seconds: float) -> list[str]:
+    argv = _residue("triage", str(context.root / "buckets"))
+    for path in judge.takes(context.night):
         argv += ["--from", str(path)]
-    if not tonight.hurried:
+    if not context.hurried:
         argv += ["--minimise", str(max(MINIMISE, int(seconds))), "--replay"]
     return [*argv, "--json", str(folder / "buckets.json")]
 

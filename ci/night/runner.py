@@ -17,7 +17,7 @@ from pathlib import Path
 from ci import extras
 from ci.exits import Exit, Untrusted
 from ci.night import child, corpus, history, judge, plan, state
-from ci.night.context import Tonight
+from ci.night.context import Context
 from ci.night.plan import STEPS, Step
 from ci.night.state import CUT, DONE, FAILED, SKIPPED, WAITING, Line, Night
 from ci.process import Stop, commit
@@ -54,18 +54,18 @@ def now() -> str:
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
-def conduct(asked: Asked, stop: Stop, progress: Progress) -> Night:
+def run_night(asked: Asked, stop: Stop, progress: Progress) -> Night:
     """The whole night; nothing is raised for what a step does."""
     with state.only_one(asked.root):
         _mend(asked, stop, progress)
-        tonight = _take_up(asked, progress) or _begin(asked, progress)
-        night = tonight.night
+        context = _take_up(asked, progress) or _begin(asked, progress)
+        night = context.night
         _look_for_space(asked.root, night)
         for at, step in enumerate(asked.steps):
             if stop.count >= LEAVES_ALL:
                 break
             if night.line(step.name).state == WAITING:
-                _do(tonight, step, asked.steps[at:], stop, progress)
+                _do(context, step, asked.steps[at:], stop, progress)
         if stop.count >= LEAVES_ALL:
             progress.say("stopped; the next nightly takes this night up")
             night.interrupted = True
@@ -77,7 +77,7 @@ def conduct(asked: Asked, stop: Stop, progress: Progress) -> Night:
         return night
 
 
-def _begin(asked: Asked, progress: Progress) -> Tonight:
+def _begin(asked: Asked, progress: Progress) -> Context:
     """A new night, with its folder."""
     name = stamp()
     for number in range(1000):
@@ -93,14 +93,14 @@ def _begin(asked: Asked, progress: Progress) -> Tonight:
     return _ready(asked, night, progress)
 
 
-def _ready(asked: Asked, night: Night, progress: Progress) -> Tonight:
+def _ready(asked: Asked, night: Night, progress: Progress) -> Context:
     rows, wrong = history.read(asked.root / "history.jsonl")
     for text in wrong:
         progress.say(text)
     night.notes += [text for text in wrong if text not in night.notes]
     rows = [row for row in rows if row["night"] != night.name]
     night.save()
-    return Tonight(asked.root, night, asked.jobs, rows)
+    return Context(asked.root, night, asked.jobs, rows)
 
 
 def _unfinished(root: Path) -> list[Night]:
@@ -109,7 +109,7 @@ def _unfinished(root: Path) -> list[Night]:
     return [night for night in nights if night is not None and night.finished is None]
 
 
-def _take_up(asked: Asked, progress: Progress) -> Tonight | None:
+def _take_up(asked: Asked, progress: Progress) -> Context | None:
     """The night that was killed, if it is of this checkout; any other is closed."""
     names = [step.name for step in asked.steps]
     here = commit()
@@ -124,10 +124,10 @@ def _take_up(asked: Asked, progress: Progress) -> Tonight | None:
     if last is None:
         if not left:
             return None
-        tonight = _begin(asked, progress)
-        tonight.night.takes = left
-        tonight.night.save()
-        return tonight
+        context = _begin(asked, progress)
+        context.night.takes = left
+        context.night.save()
+        return context
     last.resumed += 1
     last.interrupted = False
     last.takes += left
@@ -183,9 +183,9 @@ def _look_for_space(root: Path, night: Night) -> None:
         night.notes.append(f"only {free} MB are free where the night writes")
 
 
-def _do(tonight: Tonight, step: Step, todo: Sequence[Step], stop: Stop, progress: Progress) -> None:
+def _do(context: Context, step: Step, todo: Sequence[Step], stop: Stop, progress: Progress) -> None:
     """One step, whatever comes of it."""
-    night, line = tonight.night, tonight.night.line(step.name)
+    night, line = context.night, context.night.line(step.name)
     number = [one.name for one in night.steps].index(step.name) + 1
     head = f"{number}/{len(night.steps)} {step.name}"
     missing = [name for name in step.needs if not extras.here(name)]
@@ -198,16 +198,16 @@ def _do(tonight: Tonight, step: Step, todo: Sequence[Step], stop: Stop, progress
         progress.say(f"{head}: skipped: {line.why}")
         night.save()
         return
-    tonight.hurried = bool(stop)
+    context.hurried = bool(stop)
     seconds = plan.share(todo, night.minutes * 60 - night.spent)
     folder = _fresh(night.folder, step.name)
     line.folder = folder.name
     night.at = step.name
     night.save()
     progress.say(f"{head}: {step.does}" + (f", {clock(seconds)}" if step.part else ""))
-    ended = _run(tonight, step, folder, seconds, stop, progress)
+    ended = _run(context, step, folder, seconds, stop, progress)
     line.exit, line.seconds = ended.code, round(ended.seconds, 1)
-    _settle(tonight, step, line, folder, ended, bool(stop))
+    _settle(context, step, line, folder, ended, bool(stop))
     night.at = ""
     night.save()
     told = f": {line.why}" if line.why else ""
@@ -224,14 +224,14 @@ def _fresh(parent: Path, name: str) -> Path:
 
 
 def _run(
-    tonight: Tonight,
+    context: Context,
     step: Step,
     folder: Path,
     seconds: float,
     stop: Stop,
     progress: Progress,
 ) -> child.Ended:
-    night = tonight.night
+    night = context.night
     before = night.spent
     saved = told = 0.0
 
@@ -249,8 +249,8 @@ def _run(
     try:
         if not step.makes:
             folder.mkdir()
-        argv = step.argv(tonight, folder, seconds)
-        env = step.env(tonight, seconds) if step.env is not None else {}
+        argv = step.argv(context, folder, seconds)
+        env = step.env(context, seconds) if step.env is not None else {}
     except OSError as error:
         return child.Ended(None, 0.0, why=f"it could not be prepared: {error.strerror}")
     ended = child.run(
@@ -278,10 +278,10 @@ def _last_line(log: Path) -> str:
 
 
 def _settle(
-    tonight: Tonight, step: Step, line: Line, folder: Path, ended: child.Ended, stopped: bool
+    context: Context, step: Step, line: Line, folder: Path, ended: child.Ended, stopped: bool
 ) -> None:
     """What became of the step, in its line and in the night."""
-    night = tonight.night
+    night = context.night
     line.state, line.why = DONE, ""
     if ended.cut:
         line.state = CUT
@@ -292,14 +292,14 @@ def _settle(
         line.state, line.why = FAILED, f"it was killed by {signal.Signals(-ended.code).name}"
     try:
         if ended.code is not None:
-            step.judge(tonight, line, folder, ended.code)
+            step.judge(context, line, folder, ended.code)
     except (judge.Doubt, OSError, ValueError, KeyError, TypeError) as error:
         if line.state == DONE:
             line.state, line.why = FAILED, _said(error)
     if line.state in (FAILED, CUT) and not stopped:
         night.doubt(f"{step.name}: {line.why}")
     if step.name == "triage" and line.state != DONE:
-        judge.untriaged(tonight)
+        judge.untriaged(context)
 
 
 def _said(error: Exception) -> str:

@@ -9,13 +9,13 @@ from ci.night.plan import Step
 PYTHON = [sys.executable, "-c"]
 
 
-def counted(tonight, line, folder, code):
+def counted(context, line, folder, code):
     """A judge that finds as many things as the step's exit code is, up to 2."""
     if code > 2:
         raise judge.Doubt(f"it ended with {code}")
     for number in range(code):
         line.findings += 1
-        tonight.night.find("stand-in", f"{line.name} {number}")
+        context.night.find("stand-in", f"{line.name} {number}")
 
 
 def step(name, script="pass", judged=counted, **changes):
@@ -24,7 +24,7 @@ def step(name, script="pass", judged=counted, **changes):
     return Step(
         name,
         f"a stand-in called {name}",
-        lambda tonight, folder, seconds: [*PYTHON, f"import sys\n{script}", str(folder)],
+        lambda context, folder, seconds: [*PYTHON, f"import sys\n{script}", str(folder)],
         judged,
         **{"grace": 20.0, **changes},
     )

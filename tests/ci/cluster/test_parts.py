@@ -86,7 +86,7 @@ def part(tmp_path, work, verdict=Verdict.KILLED, made=23):
 
 def judge(folder, stop=None):
     given = (folder, Stop() if stop is None else stop, lambda *_: None)
-    return mutate.judge("tcp://s", [FILE], ONLY, None, *given)
+    return mutate.evaluate("tcp://s", [FILE], ONLY, None, *given)
 
 
 def test_the_parts_are_one_report_again(pretend, tmp_path):

@@ -120,7 +120,7 @@ def go(machines, folder, behaviours, seconds, during, stop):
         measures=False,
     )
     out = output.make(str(folder / "out"), "campaign")
-    run = campaign.conduct(options, out, FuzzingProgress(), stop)
+    run = campaign.run_campaign(options, out, FuzzingProgress(), stop)
     return run, campaign.as_data(run), out
 
 
@@ -158,7 +158,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
 def test_mutants_are_judged_in_parts_and_joined(machines, tmp_path, monkeypatch):
     monkeypatch.setattr(mutate, "LEAST", 12)
     shown = []
-    (judged,) = mutate.judge(
+    (judged,) = mutate.evaluate(
         machines.address,
         ["engine/hardware.py"],
         frozenset({"names_aes"}),

@@ -21,7 +21,7 @@ from tests.mutants.small_tree import ENGINE, SETTINGS, TESTS, make
 def judge(root: Path, folder: Path, **asked: object) -> Judged:
     given = Asked("engine/tiny.py", folder, 2, root=root, **asked)  # type: ignore[arg-type]
     with Stop() as stop:
-        return evaluation.judge(given, SETTINGS, stop, lambda *_: None)
+        return evaluation.evaluate(given, SETTINGS, stop, lambda *_: None)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def go(tmp_path, behaviours, seconds=2.0, **changes):
     )
     out = output.make(str(tmp_path / "out"), "campaign")
     with Stop() as stop:
-        data = as_data(campaign.conduct(options, out, FuzzingProgress(), stop))
+        data = as_data(campaign.run_campaign(options, out, FuzzingProgress(), stop))
     return data, summary.write(out.root, data), out
 
 
@@ -165,7 +165,7 @@ def test_a_merge_that_lost_coverage_keeps_every_input(tmp_path, monkeypatch):
     )
     out = output.make(str(tmp_path / "out"), "campaign")
     with Stop() as stop:
-        data = as_data(campaign.conduct(options, out, FuzzingProgress(), stop))
+        data = as_data(campaign.run_campaign(options, out, FuzzingProgress(), stop))
     emptied = data["harnesses"]["emptied"]
     assert emptied["kept_all"] == "it lost 2 lines and branches"
     assert emptied["new"] == emptied["found"] > 5
@@ -233,7 +233,7 @@ def test_two_signals_leave_out_the_merge_and_lose_nothing(tmp_path):
                 os.kill(os.getpid(), signal.SIGINT)
 
     with Twice() as stop:
-        data = as_data(campaign.conduct(options, out, Pull(), stop))
+        data = as_data(campaign.run_campaign(options, out, Pull(), stop))
     assert data["exit"] == 130
     assert data["harnesses"]["deaf"]["kept_all"] == "it was interrupted"
     assert data["harnesses"]["deaf"]["new"] == data["harnesses"]["deaf"]["found"]

@@ -70,10 +70,10 @@ class Some(Gate):
             super().stage(name, work)
 
 
-def judged(root: Path, folder: Path, only: set[str] | None = None) -> report.Verdict:
+def judged(root: Path, folder: Path, only: set[str] | None = None) -> report.GateReport:
     """What the gate's stages that ask the tests say of the change."""
     change = diff.since("main", root)
-    told = report.Verdict("main", change.base, judges.touched(change))
+    told = report.GateReport("main", change.base, judges.touched(change))
     with Stop() as stop:
         given = Some(change, Settings({}, (), {}), folder, 2, stop, told, root)
         given.only = only
@@ -176,8 +176,9 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
 def test_the_gate_that_was_there_before_judges_a_change_of_the_gate(whole: Path) -> None:
     swap(
         "ci/gate/run.py",
-        "    def red(self, ",
-        "    def red(self, *_: object) -> None:\n        return\n\n    def red_(self, ",
+        "    def add_finding(\n        self, ",
+        "    def add_finding(self, *_: object) -> None:\n"
+        "        return\n\n    def of_old(\n        self, ",
     )(whole)
     swap(TEST, 'assert state("open", 2) is False', "pass")(whole)
     code, said = run(whole)

@@ -29,7 +29,7 @@ def judge(folder: Path, engine: str, tests: str, after: str = "") -> Judged:
     names = frozenset(mutant.name for mutant in made if after in ("", mutant.after))
     with Stop() as stop:
         asked = Asked("engine/tiny.py", folder / "run", 2, names=names, root=root)
-        return evaluation.judge(asked, SETTINGS, stop, lambda *_: None)
+        return evaluation.evaluate(asked, SETTINGS, stop, lambda *_: None)
 
 
 # -- what gets no mutants ---------------------------------------------------------------------

@@ -32,7 +32,7 @@ def quick(monkeypatch):
 
 def go(root, *steps, stop=None, report=no_report, minutes=1.0):
     asked = Asked(root, minutes, 1, steps, report)
-    return runner.conduct(asked, Stop() if stop is None else stop, Progress())
+    return runner.run_night(asked, Stop() if stop is None else stop, Progress())
 
 
 def rows(root):
@@ -162,7 +162,7 @@ def test_a_disk_that_fills_up_is_told_and_the_state_on_it_stays_whole(tmp_path, 
 
     monkeypatch.setattr(os, "fsync", fsync)
 
-    def fills(tonight, line, folder, code):
+    def fills(context, line, folder, code):
         full.append(True)
 
     night = go(tmp_path, step("one"), step("two", judged=fills), step("three"), buckets())
@@ -308,9 +308,9 @@ def test_the_time_that_a_killed_night_had_spent_is_not_spent_again(tmp_path):
     campaign = step("campaign", part=1, fixed=0)
     argv = campaign.argv
 
-    def asked(tonight, folder, seconds):
+    def asked(context, folder, seconds):
         given.append(seconds)
-        return argv(tonight, folder, seconds)
+        return argv(context, folder, seconds)
 
     go(tmp_path, step("one"), replace(campaign, argv=asked), buckets(), minutes=99.0)
     assert given == [pytest.approx(60 - 20 - 5, abs=1)]

@@ -7,7 +7,7 @@ import pytest
 from ci.command import COMMANDS
 from ci.fuzzing.allocation import WEIGHTS
 from ci.night import judge, plan, slices
-from ci.night.context import Tonight
+from ci.night.context import Context
 from ci.night.plan import STEPS
 from ci.night.state import Night
 from ci.night.weights import MOST, longest_ago, weights
@@ -107,7 +107,7 @@ def test_the_steps_have_the_interpreter_of_the_night_and_names_of_their_own():
 def test_what_was_found_has_a_minute_to_be_made_small_in_the_shortest_night(tmp_path, share, asked):
     night = Night(tmp_path / "nights" / "one", "", 1.0, "", [])
     (triage,) = (one for one in STEPS if one.name == "triage")
-    argv = triage.argv(Tonight(tmp_path, night, 1), tmp_path, share)
+    argv = triage.argv(Context(tmp_path, night, 1), tmp_path, share)
     assert argv[argv.index("--minimise") + 1] == asked
 
 
