@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
@@ -13,9 +14,11 @@ from tests.engine.x509.chain_maker import NOW, authority, key, leaf
 UNKNOWN = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\x00")
 
 
-def test_of_two_issuers_with_a_fault_the_likeliest_ones_is_told() -> None:
+@pytest.mark.parametrize("ca", [True, False], ids=["it has not signed", "it is no authority"])
+def test_of_two_issuers_with_a_fault_the_likeliest_ones_is_told(ca: bool) -> None:
+    """The other one's is met when a signature is checked, or before."""
     expired = authority("root", before=NOW - 2, after=NOW - 1)
-    other = authority("root", own=key("other"))
+    other = authority("root", own=key("other"), ca=ca)
     for roots in ((expired, other), (other, expired)):
         store = stores.load(b"".join(root.pem for root in roots))
         assert paths.verify([leaf(expired).der], store, NOW) == "x509-expired"
