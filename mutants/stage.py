@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from mutants import plants, survey
@@ -66,39 +66,35 @@ def stage(
     return Stage(dest, tuple(mutants))
 
 
-def write_job(
-    stage: Stage,
-    path: Path,
-    out: Path,
-    *,
-    names: Sequence[str],
-    jobs: int,
-    limits: Limits,
-    tests: Sequence[str] = (),
-    leave_out: Sequence[str] = (),
-    corpus: Sequence[str] | None = None,
-    beyond: float = 0.0,
-    hunt: float = 0.0,
-    last: Sequence[str] = (),
-    unchanged: bool = False,
-) -> None:
-    """What mutants.drive is to do, for which there is nothing but this file."""
-    job = {
-        "out": str(out),
-        "files": stage.files,
-        "mutants": list(names),
-        "jobs": jobs,
-        "limits": asdict(limits),
-        "tests": list(tests),
-        "leave_out": list(leave_out),
-        "corpus": None if corpus is None else list(corpus),
-        "beyond": beyond,
-        "hunt": hunt,
-        "last": list(last),
-        "unchanged": survey.unchanged(stage.mutants) if unchanged else [],
-        "proposals": str(out.parent / "proposals"),
-    }
-    path.write_text(json.dumps(job, indent=1), encoding="utf-8")
+@dataclass(frozen=True)
+class DriverJob:
+    """What mutants.drive is to do, for which there is nothing but this, as a file."""
+
+    out: Path
+    """Where it says what came of each mutant."""
+    mutants: Sequence[str]
+    """Their names."""
+    jobs: int
+    limits: Limits = field(default_factory=Limits)
+    tests: Sequence[str] = ()
+    leave_out: Sequence[str] = ()
+    corpus: Sequence[str] | None = None
+    """The harnesses whose committed inputs kill, in place of tests."""
+    beyond: float = 0.0
+    hunt: float = 0.0
+    last: Sequence[str] = ()
+    """Tests that are asked when no other kills."""
+
+    def write(self, path: Path, stage: Stage, unchanged: bool = False) -> None:
+        """Write it for a staged copy; with its mutants that change nothing, if they are wanted."""
+        job = {
+            **asdict(self),
+            "out": str(self.out),
+            "files": stage.files,
+            "unchanged": survey.unchanged(stage.mutants) if unchanged else [],
+            "proposals": str(self.out.parent / "proposals"),
+        }
+        path.write_text(json.dumps(job, indent=1), encoding="utf-8")
 
 
 def environment() -> dict[str, str]:

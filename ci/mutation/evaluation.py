@@ -209,7 +209,6 @@ def evaluate(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged
     from mutants import stage as staging
     from mutants import survey
     from mutants.drive import lines
-    from mutants.loop import Limits
 
     begun = time.monotonic()
     source = (asked.root / asked.file).read_text(encoding="utf-8")
@@ -226,21 +225,17 @@ def evaluate(asked: Asked, settings: Settings, stop: Stop, show: Show) -> Judged
     at_import: frozenset[str] = frozenset()
     if due:
         job, out = asked.folder / "job.json", asked.folder / "out.jsonl"
-        staging.write_job(
-            stage,
-            job,
+        staging.DriverJob(
             out,
-            names=due,
-            jobs=asked.jobs,
-            limits=Limits(),
+            due,
+            asked.jobs,
             tests=[*settings.of(asked.file), *dict.fromkeys(n.split("::")[0] for n in asked.last)],
-            last=asked.last,
             leave_out=settings.leave_out,
             corpus=asked.corpus,
             beyond=0.5 if asked.corpus is not None and not asked.hunt else 0.0,
             hunt=asked.hunt,
-            unchanged=asked.unchanged,
-        )
+            last=asked.last,
+        ).write(job, stage, asked.unchanged)
         at_import = _drive(asked, answer, (job, out), staging.environment(), stop, show, lines)
     if stop:
         _rest_not_run(answer, due)
