@@ -50,7 +50,7 @@ class Campaign:
     seeds: dict[str, list[str]] = field(default_factory=dict)
     found: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
-    def tend(self, lane: Lane, stop: Stop) -> None:
+    def poll(self, lane: Lane, stop: Stop) -> None:
         """Take what has come back, and send out what comes next."""
         if lane.out is not None:
             self._live(lane, lane.out)
@@ -218,7 +218,7 @@ def _loop(campaign: Campaign, stop: Stop, report: Report) -> None:
             asked = time.monotonic()
             cluster.stop()
         for lane in campaign.lanes:
-            campaign.tend(lane, stop)
+            campaign.poll(lane, stop)
         out = any(lane.out is not None for lane in campaign.lanes)
         now = time.monotonic()
         if not out:

@@ -43,7 +43,7 @@ class Task:
 
 @dataclass
 class Shard:
-    """A task at work. The supervisor calls `tend` often and `stop` at the end."""
+    """A task at work. The supervisor calls `poll` often and `stop` at the end."""
 
     task: Task
     seconds: float
@@ -145,7 +145,7 @@ class Shard:
             cwd=self.task.folder,
         )
 
-    def tend(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """Read what the process says, and start another when it ended before its time."""
         if self.child is None or self.tail is None:
             return
@@ -195,7 +195,7 @@ class Shard:
         return self.edges - self.first_edges if self.first_edges else 0
 
     def interrupt(self, now: float) -> None:
-        """Ask the process to end now; it keeps its corpus, and `tend` notices its end."""
+        """Ask the process to end now; it keeps its corpus, and `poll` notices its end."""
         if self.child is not None and self.asked is None:
             self.asked = now
             signal_group(self.child, SIGINT)

@@ -130,16 +130,8 @@ def run(phase: Phase, make: MakeShard, stop: Stop, report: Report) -> None:
     try:
         while True:
             now = time.monotonic()
-            for lane, shard in enumerate(current):
-                if shard is not None:
-                    _tend(phase, shard, stop, now)
-                    if shard.finished:
-                        phase.newest(shard).end(now)
-                        shard = current[lane] = None
-                if shard is None and not stop and (share := phase.next(now)) is not None:
-                    shard = current[lane] = phase.begin(share, make, now)
-                    shard.begin(now)
-            if all(shard is None for shard in current):
+            current = [_lane(phase, shard, make, stop, now) for shard in current]
+            if not any(current):
                 return
             report(phase, now)
             time.sleep(TICK)
@@ -149,7 +141,25 @@ def run(phase: Phase, make: MakeShard, stop: Stop, report: Report) -> None:
             shard.kill()
 
 
-def _tend(phase: Phase, shard: Shard, stop: Stop, now: float) -> None:
+def _lane(
+    phase: Phase, shard: Shard | None, make: MakeShard, stop: Stop, now: float
+) -> Shard | None:
+    """What runs on one process's place from now on: the same, the next, or nothing any more."""
+    if shard is not None:
+        _poll(phase, shard, stop, now)
+        if not shard.finished:
+            return shard
+        phase.newest(shard).end(now)
+    share = None if stop else phase.next(now)
+    if share is None:
+        return None
+    following = phase.begin(share, make, now)
+    following.begin(now)
+    return following
+
+
+def _poll(phase: Phase, shard: Shard, stop: Stop, now: float) -> None:
+    """Look at a shard: whether it is to end, or is the next one itself."""
     if stop:
         shard.interrupt(now)
     elif shard.asked is None and shard.left(now) <= 0:
@@ -158,7 +168,7 @@ def _tend(phase: Phase, shard: Shard, stop: Stop, now: float) -> None:
             shard.seconds = now - shard.started + TICK
         elif phase.next(now) == begun.share:
             phase.again(begun, now)
-    shard.tend(now)
+    shard.poll(now)
 
 
 def _first(phase: Phase, share: Share) -> Begun:
