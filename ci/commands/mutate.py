@@ -127,27 +127,17 @@ def run(args: argparse.Namespace) -> int:
         return _merge(args, entries, settings)
     if args.catalogue:
         return _catalogue(args)
+    return _mutate(args, entries, settings)
+
+
+def _mutate(args: argparse.Namespace, entries: tuple[ledger.Entry, ...], settings: Settings) -> int:
+    """The mutants of the files that are named, and what is left of them."""
     files = engine_files(args.paths or SUITE.mutated)
     only = known_functions(args.function or (), files)
     out = output.make(None, "mutate")
-    answers: list[Judged] = []
-    progress = MutationProgress(args.quiet)
     begun = time.monotonic()
     with Stop() as stop:
-        corpus = HARNESSES if args.kill_with == "corpus" else None
-        if args.scheduler:
-            # Here and not above: Dask is an extra, and takes a second to import.
-            from ci.cluster import mutate as cluster
-
-            where = out.root
-            answers = cluster.evaluate(args.scheduler, files, only, corpus, where, stop, progress)
-        for file in () if args.scheduler else files:
-            if stop:
-                break
-            folder = out.root / file.replace("/", "-").removesuffix(".py")
-            asked = Asked(file, folder, args.jobs, only=only, shard=args.shard, corpus=corpus)
-            answers.append(evaluation.evaluate(asked, settings, stop, progress))
-        progress.end()
+        answers = _answers(args, files, only, settings, out.root, stop)
         report = verdicts.merge_parts([answer.report for answer in answers])
         report.seconds = time.monotonic() - begun
         report.write(out.root / "results.json")
@@ -168,6 +158,33 @@ def run(args: argparse.Namespace) -> int:
         raise Untrusted("there is no mutant to run: nothing of this can be mutated")
     _trust(report)
     return code
+
+
+def _answers(
+    args: argparse.Namespace,
+    files: list[str],
+    only: frozenset[str] | None,
+    settings: Settings,
+    folder: Path,
+    stop: Stop,
+) -> list[Judged]:
+    """What became of each file's mutants, here or on a cluster; of fewer once interrupted."""
+    corpus = HARNESSES if args.kill_with == "corpus" else None
+    progress = MutationProgress(args.quiet)
+    if args.scheduler:
+        # Here and not above: Dask is an extra, and takes a second to import.
+        from ci.cluster import mutate as cluster
+
+        answers = cluster.evaluate(args.scheduler, files, only, corpus, folder, stop, progress)
+    else:
+        answers = []
+        for file in files:
+            if not stop:
+                where = folder / file.replace("/", "-").removesuffix(".py")
+                asked = Asked(file, where, args.jobs, only=only, shard=args.shard, corpus=corpus)
+                answers.append(evaluation.evaluate(asked, settings, stop, progress))
+    progress.end()
+    return answers
 
 
 def _catalogue(args: argparse.Namespace) -> int:
