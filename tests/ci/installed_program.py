@@ -91,7 +91,7 @@ class Conversation:
         self.carry()
         self.client.unwrap()
         self.tls.drop(0)
-        return heard and self.tls.residue() == 0
+        return bool(heard and self.tls.residue() == 0)
 
 
 def main() -> None:

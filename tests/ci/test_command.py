@@ -4,6 +4,7 @@ import configparser
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,7 +150,7 @@ def test_the_doctor_names_git_and_every_package_of_every_extra(capsys):
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
     listed = {
-        (re.match(r"[\w-]+", line)[0], extra)
+        (re.split(r"[^\w-]", line)[0], extra)
         for extra, lines in config["options.extras_require"].items()
         for line in filter(None, lines.splitlines())
     }
@@ -157,6 +158,7 @@ def test_the_doctor_names_git_and_every_package_of_every_extra(capsys):
     # Coverage is of two extras, and one of them brings it. The last is all the others.
     assert listed - {("coverage", "test"), ("residue-suite", "suite")} == named
     whole = re.fullmatch(r"\s*residue-suite\[(.*)\]", config["options.extras_require"]["suite"])
+    assert whole is not None
     assert {*whole[1].split(","), "suite"} == set(config["options.extras_require"])
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
@@ -171,6 +173,6 @@ def test_what_is_imported_of_a_package_is_called_so():
 
 
 def test_a_tool_that_is_missing_is_told_with_what_it_switches_off(capsys, monkeypatch):
-    monkeypatch.setattr(extras.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     assert main(["doctor"]) == 0
     assert re.search(r"MISSING +git +missing +switches off: residue gate", capsys.readouterr().out)

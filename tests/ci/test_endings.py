@@ -2,15 +2,17 @@
 
 import errno
 import importlib
+import importlib.util
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from ci import endings, extras
+from ci import endings
 from ci.command import COMMANDS, main
 from ci.exits import Exit, Interrupted, Untrusted, UsageError
 from ci.process import ROOT
@@ -89,8 +91,6 @@ def test_the_traceback_is_there_for_who_asks(capsys, monkeypatch):
 
 
 def test_a_tree_that_cannot_be_copied_says_why(tmp_path, capsys):
-    import shutil
-
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "gone").symlink_to("nowhere")
     assert endings.guard(lambda: shutil.copytree(tmp_path / "a", tmp_path / "b")) == 3
@@ -248,11 +248,9 @@ def test_output_in_an_old_locale_is_escaped_and_not_refused(monkeypatch):
 def test_what_a_command_needs_is_looked_for_before_it_begins(name, monkeypatch, capsys, tmp_path):
     fuzz = ["fuzz", "hello", "--seconds", "1", "--out", str(tmp_path / "fuzz")]
     gate = ["gate", "--since", "HEAD", "--out", str(tmp_path / "gate")]
-    find, which = extras.importlib.util.find_spec, extras.shutil.which
-    monkeypatch.setattr(
-        extras.importlib.util, "find_spec", lambda one: None if one == name else find(one)
-    )
-    monkeypatch.setattr(extras.shutil, "which", lambda one: None if one == name else which(one))
+    find, which = importlib.util.find_spec, shutil.which
+    monkeypatch.setattr(importlib.util, "find_spec", lambda one: None if one == name else find(one))
+    monkeypatch.setattr(shutil, "which", lambda one: None if one == name else which(one))
     assert main(gate if name == "git" else fuzz) == Exit.UNTRUSTED
     said = capsys.readouterr().err
     assert said.startswith(f"residue: {name} is not installed") and said.count("\n") == 1

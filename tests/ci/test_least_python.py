@@ -11,7 +11,7 @@ import pytest
 
 from ci.commands import doctor
 from ci.process import ROOT
-from tests.ci.test_layers import sources
+from docs.architecture import sources
 
 # Keywords of a function or a method, whatever it is called on, and the release that brought them.
 KEYWORDS = {
@@ -40,15 +40,16 @@ def younger(text: str) -> list[str]:
     """What of a module came after 3.11.0, each with its line."""
     found = []
     for node in ast.walk(ast.parse(text)):
+        line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Call):
             called = node.func
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
             for keyword in node.keywords:
-                if since := KEYWORDS.get((name, keyword.arg)):
-                    found.append(f"line {node.lineno}: {name}({keyword.arg}=) is of {since}")
+                if since := KEYWORDS.get((name, keyword.arg or "")):
+                    found.append(f"line {line}: {name}({keyword.arg}=) is of {since}")
         name = getattr(node, "attr", getattr(node, "id", ""))
         if since := NAMES.get(name):
-            found.append(f"line {node.lineno}: {name} is of {since}")
+            found.append(f"line {line}: {name} is of {since}")
     return found
 
 

@@ -60,7 +60,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     before = set(PACKAGE.rglob("*"))
     name = run([sys.executable, "-B", "-c", SDIST, folder], PACKAGE).split()[-1]
     with tarfile.open(folder / name) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
+        archive.extractall(folder / "unpacked")
     (source,) = (folder / "unpacked").iterdir()
     wheels = {"checkout": wheel(PACKAGE, folder / "1"), "sdist": wheel(source, folder / "2")}
     left = {path for path in set(PACKAGE.rglob("*")) - before if "__pycache__" not in path.parts}
@@ -75,7 +75,9 @@ def needed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         files = importlib.metadata.distribution(name).files
         assert files is not None
         for top in {file.parts[0] for file in files if file.parts[0] not in ("..", "__pycache__")}:
-            (folder / top).symlink_to(Path(importlib.metadata.distribution(name).locate_file(top)))
+            (folder / top).symlink_to(
+                Path(str(importlib.metadata.distribution(name).locate_file(top)))
+            )
     return folder
 
 
@@ -92,7 +94,7 @@ def python(
     made = place / "bin" / "python"
     (packages,) = place.glob("lib/python*/site-packages")
     (packages / "needed.pth").write_text(f"{needed}\n")
-    pip = [sys.executable, "-m", "pip", "--python", made, "install", *WITHOUT_NETWORK]
+    pip = [sys.executable, "-m", "pip", "--python", str(made), "install", *WITHOUT_NETWORK]
     run([*pip, built.wheels[request.param]], place)
     return made
 
@@ -166,7 +168,7 @@ def test_a_type_checker_sees_its_types(python: Path, tmp_path: Path) -> None:
         "tls.feed(0, 'text')\n"
         "count: str = tls.recv(0, bytearray(1))\n"
     )
-    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python]
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python)]
     mypy += ["--no-incremental", "--config-file=", "--no-error-summary"]
     done = subprocess.run(
         [*mypy, program, wrong], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE

@@ -4,6 +4,7 @@ import io
 import os
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -21,13 +22,14 @@ class Terminal(io.StringIO):
 def phase(*states):
     """A phase of a minute in which each harness has one shard that did so much."""
     made = Phase(60.0, 1, shares([name for name, *_ in states]))
-    made.shards = [
+    shards: list[Any] = [
         SimpleNamespace(
             task=SimpleNamespace(harness=name), executions=executions, edges=edges, finished=False
         )
         for name, executions, edges in states
         if executions is not None
     ]
+    made.shards = shards
     return made
 
 

@@ -3,6 +3,7 @@
 import io
 import os
 import shlex
+import shutil
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_lines_of_a_terminal_are_narrower_than_it(
     columns: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = os.terminal_size((columns, 24))
-    monkeypatch.setattr(wording.shutil, "get_terminal_size", lambda: size)
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: size)
     stream = Terminal()
     folded = wording.Folded(stream)
     for piece in (PROSE[:50], PROSE[50:], "\n", "end"):

@@ -22,7 +22,7 @@ def run(data: bytes, thorough: bool = False) -> str:
 def install(monkeypatch, folder, **inputs):
     """Make `tiny` the only harness, with these inputs committed as what they come to."""
     harness = types.ModuleType("harnesses.tiny")
-    harness.run = run
+    harness.__dict__["run"] = run
     monkeypatch.setitem(sys.modules, "harnesses.tiny", harness)
     for module in ("ci.commands.replay", "ci.inputs.execution"):
         monkeypatch.setattr(f"{module}.HARNESSES", ("tiny",))

@@ -305,7 +305,7 @@ def test_an_honest_connection_has_the_events_of_the_page() -> None:
     client = pair.client
 
     def take() -> None:
-        client.read(out[: made.take(0, out)])
+        client.read(bytes(out[: made.take(0, out)]))
 
     steps: list[tuple[str, Callable[[], object]]] = [
         ("serve", lambda: None),

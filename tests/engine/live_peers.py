@@ -11,10 +11,11 @@ import ssl
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 from harnesses.models.pool import NAME, Model
 from harnesses.models.pool_connection import pieces
-from peers.liar import ServerFault
+from peers.liar import Client, ServerFault
 from peers.liar.identities import authority, make, pem
 
 KINDS = 6
@@ -115,12 +116,13 @@ class LiveModel(Model):
     handshakes = 0
     session: ssl.SSLSession | None = None
 
-    def _client(self, argument: int) -> object:
+    def _client(self, argument: int) -> Client:
         if argument < KINDS:
             return super()._client(argument)
         self.born += 1
         session = self.session if argument == RESUMES else None
-        return SslClient(argument == PROVES, self.order.certificates, session)
+        other = SslClient(argument == PROVES, self.order.certificates, session)
+        return cast(Client, other)
 
     def _do_speak(self, slot: int, argument: int) -> None:
         client = self._of(slot)
@@ -142,4 +144,5 @@ class LiveModel(Model):
     def _of(self, slot: int) -> SslClient | None:
         """The client of a slot if it is ours: it says neither KeyUpdate nor empty records."""
         line = self.lines[slot]
-        return line.client if line is not None and isinstance(line.client, SslClient) else None
+        client: object = line.client if line is not None else None
+        return client if isinstance(client, SslClient) else None

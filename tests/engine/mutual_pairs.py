@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from contextlib import suppress
 
 from cryptography import x509
 
@@ -75,10 +77,9 @@ def has_identity(made: Engine, own: Made, slot: int = 0, generation: int = 1) ->
     assert made.peer_not_after(slot) == own.cert.not_valid_after_utc.timestamp()
     serial = made.peer_serial(slot)
     assert serial is not None and int.from_bytes(serial, "big") == own.cert.serial_number
-    try:
+    names: Iterable[x509.GeneralName] = ()
+    with suppress(x509.ExtensionNotFound):
         names = own.cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        names = ()
     san = made.peer_san(slot)
     assert san is not None and len(san) == len(list(names))
 

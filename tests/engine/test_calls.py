@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import TracebackType
+from typing import Any
+
 import pytest
 
 from engine import END, FAILED, WOULD_BLOCK, Engine, Refused
@@ -181,7 +184,8 @@ def test_any_contiguous_buffer_of_bytes_is_taken() -> None:
     hello = pair.client.hello()
     assert made.feed(0, bytearray(hello[:10])) == 10
     assert made.feed(0, memoryview(hello)[10:30]) == 20
-    assert made.feed(0, memoryview(hello[30:]).cast("c")) == len(hello) - 30
+    characters: memoryview[Any] = memoryview(hello[30:]).cast("c")
+    assert made.feed(0, characters) == len(hello) - 30
     assert made.event(0) == "want_write"
 
 
@@ -400,7 +404,7 @@ def test_a_fault_of_ours_ends_the_connection_and_is_raised_with_empty_frames(
     pair.clean()
     frames = [entry.frame for entry in raised.traceback if "engine" in str(entry.path)]
     assert frames
-    trace = raised.tb
+    trace: TracebackType | None = raised.tb
     locals_left = []
     while trace is not None:
         if trace.tb_frame.f_code.co_name in ("broken", "_answer", "_on_client_hello"):

@@ -10,7 +10,7 @@ import ssl
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -312,7 +312,8 @@ def test_rsa_with_a_salt_that_is_not_as_long_as_the_digest() -> None:
     assert c.schedule is not None
     content = signed_content(CLIENT_CONTEXT, digest(c.schedule.hash, c.transcript))
     signer = key("leaf", "RSA-2048")
-    signature = signer.sign(  # type: ignore[union-attr, call-arg]
+    assert isinstance(signer, rsa.RSAPrivateKey)
+    signature = signer.sign(
         content, padding.PSS(padding.MGF1(hashes.SHA256()), 20), hashes.SHA256()
     )
     body = b"\x08\x04" + len(signature).to_bytes(2, "big") + signature

@@ -2,7 +2,7 @@
 
 import pytest
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, padding
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,8 +84,8 @@ def test_a_context_is_told_before_what_stands_behind_it():
         answer = read_certificate(body(context=context))
         assert answer == Refusal.SERVER_ILLEGAL_PARAMETER
     # One that leaves no room for the length of the list does not parse.
-    for context in range(1, 256):
-        cut = bytes([context]) + bytes(context + 2)
+    for length in range(1, 256):
+        cut = bytes([length]) + bytes(length + 2)
         for short in (cut, cut[:-1], cut[:4]):
             assert read_certificate(short) == Refusal.DECODE_ERROR
 
@@ -136,11 +136,12 @@ def test_a_proof_is_read_and_its_strict_prefixes_are_not():
 
 def sign(kind, scheme, content):
     private = key("leaf", kind)
-    if kind == "Ed25519":
+    if isinstance(private, ed25519.Ed25519PrivateKey):
         return private.sign(content)
-    if kind == "RSA-2048":
+    if isinstance(private, rsa.RSAPrivateKey):
         digest = {4: hashes.SHA256(), 5: hashes.SHA384(), 6: hashes.SHA512()}[scheme & 7]
         return private.sign(content, padding.PSS(padding.MGF1(digest), digest.digest_size), digest)
+    assert isinstance(private, ec.EllipticCurvePrivateKey)
     digest = {0x0403: hashes.SHA256(), 0x0503: hashes.SHA384()}[scheme]
     return private.sign(content, ec.ECDSA(digest))
 
@@ -190,6 +191,7 @@ def test_a_scheme_binds_the_curve_though_the_signature_is_right():
         ("P-256", 0x0503, hashes.SHA384()),
     ):
         private = key("leaf", made)
+        assert isinstance(private, ec.EllipticCurvePrivateKey)
         proof = Proof(scheme, private.sign(content, ec.ECDSA(digest)))
         answer = check_verify(private.public_key(), made, proof, TRANSCRIPT)
         assert answer == Refusal.SERVER_CLIENT_SIGALG

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -74,7 +74,11 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         for sentence in ["protocols is a list of names, not one name"]
         for one in ("h2", b"h2", bytearray(b"h2"), memoryview(b"h2"))
     ),
-    (lambda: engine().set_alpn([2]), TypeError, "the name of a protocol is bytes or str"),
+    (
+        lambda: engine().set_alpn(cast(list[bytes], [2])),
+        TypeError,
+        "the name of a protocol is bytes or str",
+    ),
     *(
         (lambda one=one: engine().set_ticket_keys(one, NOW_MS), TypeError, sentence)
         for sentence in ["keys is a list of keys, not one key"]

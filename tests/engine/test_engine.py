@@ -4,6 +4,7 @@ be had, who rests, and what is left when something of ours breaks."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal, cast
 
 import pytest
 
@@ -71,35 +72,41 @@ def test_a_time_that_is_refused_takes_no_area() -> None:
 # -- buffers ---------------------------------------------------------------------------------
 
 # Bytes that a view names by another type of item.
-ITEMS = ["b", "c", "H", "I"]
+Item = Literal["b", "c", "H", "I"]
+ITEMS: list[Item] = ["b", "c", "H", "I"]
+
+
+def named(data: bytes | bytearray, item: Item) -> memoryview:
+    """The bytes as a view of such items."""
+    return cast("memoryview[int]", memoryview(data).cast(item))
 
 
 @pytest.mark.parametrize("item", ITEMS)
-def test_any_contiguous_buffer_is_its_bytes(item: str) -> None:
+def test_any_contiguous_buffer_is_its_bytes(item: Item) -> None:
     pair = resting()
     wire = pair.client.send(b"16 bytes of data")
     wire += pair.client.send(bytes(-len(wire) % 4 + 4 - OVERHEAD % 4))
     wire = wire[: len(wire) - len(wire) % 4]
     out = bytearray(64)
-    assert pair.engine.feed(SLOT, memoryview(wire).cast(item)) == len(wire)
-    assert pair.engine.recv(SLOT, memoryview(out).cast(item)) >= 16
+    assert pair.engine.feed(SLOT, named(wire, item)) == len(wire)
+    assert pair.engine.recv(SLOT, named(out, item)) >= 16
     assert out[:16] == b"16 bytes of data"
 
 
 @pytest.mark.parametrize("item", ITEMS)
-def test_what_is_sent_and_taken_in_views_of_another_item_is_the_same(item: str) -> None:
+def test_what_is_sent_and_taken_in_views_of_another_item_is_the_same(item: Item) -> None:
     pair = resting()
     out = bytearray(64)
-    assert pair.engine.send(SLOT, memoryview(b"an answer of 20 byte").cast(item)) == 20
-    assert pair.engine.take(SLOT, memoryview(out).cast(item)) == 20 + OVERHEAD
+    assert pair.engine.send(SLOT, named(b"an answer of 20 byte", item)) == 20
+    assert pair.engine.take(SLOT, named(out, item)) == 20 + OVERHEAD
     pair.client.read(bytes(out[: 20 + OVERHEAD]))
     assert bytes(pair.client.received) == b"an answer of 20 byte"
     assert pair.engine.send(SLOT, b"again") == 5
-    assert pair.engine.take(SLOT, memoryview(out).cast(item)) == 5 + OVERHEAD
+    assert pair.engine.take(SLOT, named(out, item)) == 5 + OVERHEAD
     pair.client.read(bytes(out[: 5 + OVERHEAD]))
     assert bytes(pair.client.received) == b"an answer of 20 byteagain"
     pair.feed(pair.client.send(b"8 bytes!"))
-    assert pair.engine.recv(SLOT, memoryview(out).cast(item)) == 8
+    assert pair.engine.recv(SLOT, named(out, item)) == 8
     assert out[:8] == b"8 bytes!"
     assert pair.engine.areas_resting() == 1
     pair.clean()
@@ -156,7 +163,7 @@ def test_no_view_and_no_header_is_made_that_is_not_needed(
     for name in ("_readable", "_writable", "protected_header"):
         real = getattr(engine, name)
 
-        def counting(*args: object, name=name, real=real) -> object:  # type: ignore[no-untyped-def]
+        def counting(*args: object, name=name, real=real) -> object:
             made.append(name)
             return real(*args)
 
@@ -176,7 +183,7 @@ def test_only_another_shape_than_bytes_in_a_row_is_made_flat(
     grid = memoryview(b"abcdef").cast("B", (2, 3))
     assert bytes(engine._readable(grid)) == b"abcdef" and engine._readable(grid).ndim == 1
     monkeypatch.setattr(engine, "_flat", None)
-    assert engine._readable(b"abc") == b"abc"
+    assert bytes(engine._readable(b"abc")) == b"abc"
 
 
 # -- half of it ------------------------------------------------------------------------------

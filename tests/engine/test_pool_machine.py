@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 from hypothesis import settings
@@ -162,7 +161,7 @@ def test_the_engine_agrees_with_its_model_after_every_call(
     begun = time.monotonic()
     while True:
         run_state_machine_as_test(
-            partial(machine),
+            machine,
             settings=settings(
                 max_examples=ROUND if SECONDS else EXAMPLES, stateful_step_count=STEPS
             ),

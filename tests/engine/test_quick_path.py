@@ -30,7 +30,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         for name in LONG_WAYS:
             real = getattr(Engine, name)
 
-            def long_way(self: Engine, *args: object, name=name, real=real) -> object:  # type: ignore[no-untyped-def]
+            def long_way(self: Engine, *args: object, name=name, real=real) -> object:
                 taken.append(name)
                 return real(self, *args)
 

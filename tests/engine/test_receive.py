@@ -183,7 +183,7 @@ def test_only_what_arrives_in_pieces_is_copied(monkeypatch: pytest.MonkeyPatch) 
     for name in ("_gather", "_keep"):
         real = getattr(receive, name)
 
-        def counting(area: Area, piece: memoryview, real=real) -> None:  # type: ignore[no-untyped-def]
+        def counting(area: Area, piece: memoryview, real=real) -> None:
             copied.append(len(piece))
             real(area, piece)
 

@@ -244,7 +244,7 @@ def test_a_replaced_list_of_four_has_a_place_for_each() -> None:
     ring.set_keys([E, D, C, B], 1)
     assert current(ring) == E
     assert [opens(ring, key) for key in (A, B, C, D, E)] == [False, True, True, True, True]
-    assert [ring.find(key_name(key)).secret for key in (B, C, D, E)] == [B, C, D, E]  # type: ignore[union-attr]
+    assert [ring.find(key_name(key)).secret for key in (B, C, D, E)] == [B, C, D, E]
 
 
 def test_three_rotations_keep_the_first_key_and_the_fourth_evicts_it() -> None:
@@ -455,7 +455,7 @@ def test_a_longer_or_shorter_lifetime_moves_the_next_rotation_and_no_previous_ke
 def test_wiping_leaves_no_key_and_no_byte() -> None:
     ring = TicketKeyRing(HOUR)
     ring.set_keys([A, B, C, D], 0)
-    places = [ring.find(key_name(key)).secret for key in (A, B, C, D)]  # type: ignore[union-attr]
+    places = [ring.find(key_name(key)).secret for key in (A, B, C, D)]
     ring.wipe()
     assert places == [bytes(32)] * 4
     assert ring.current() is None

@@ -116,11 +116,11 @@ def test_what_comes_after_a_primitive_comes_when_it_has_written() -> None:
         call = scenario.ask(scene)
         real = injector._reached
 
-        def reached(frame: object, what: str = "", real=real, seen=seen, look=look) -> None:  # type: ignore[no-untyped-def]
+        def reached(frame: object, what: str = "", real=real, seen=seen, look=look) -> None:
             seen.append(look())
             real(frame, what)
 
-        injector._reached = reached  # type: ignore[method-assign]
+        injector._reached = reached
         with pytest.raises(KINDS[kind].error):
             injector.make(call.thunk)
         data = call.lent[0]

@@ -41,8 +41,8 @@ def test_a_finding_is_known_by_its_oracle_its_kind_and_where_the_cause_is() -> N
         "kind": "ValueError",
         "frames": ["harnesses/test_run.py:deeper"],
     }
-    assert signature(caught("9 bytes")) == run.signature(caught("10 bytes"))
-    assert signature(caught("9 bytes")) != run.signature(caught("9 lines"))
+    assert signature(caught("9 bytes")) == signature(caught("10 bytes"))
+    assert signature(caught("9 bytes")) != signature(caught("9 lines"))
 
 
 def test_an_exception_that_no_oracle_reported_has_a_signature_too() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harnesses import HARNESSES, outcomes, play, run, tally
+from harnesses.formats.server import Script
 from harnesses.oracles import ORACLES, looked
 from harnesses.tally import Tally
 from mutants import plants
@@ -72,7 +73,7 @@ def test_an_oracle_that_looks_says_so(harness: str, oracle: str) -> None:
 def test_an_oracle_that_is_taken_out_does_not_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play, "check_memory", lambda function, ceiling: None)
     before = {oracle: looked[oracle] for oracle in ORACLES}
-    play.judge(play.Script(0, []), b"", thorough=True)
+    play.judge(Script(0, []), b"", thorough=True)
     assert looked["memory"] == before["memory"] and looked["work"] > before["work"]
 
 

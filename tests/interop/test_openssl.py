@@ -9,6 +9,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -126,6 +127,6 @@ def test_every_glob_names_a_conversation() -> None:
     names = {(c.suite, c.name) for suite in SUITES.values() for c in suite.conversations}
     for row in TABLE.rows:
         for glob in row.names:
-            assert any(
-                suite == row.suite and expected.fnmatchcase(name, glob) for suite, name in names
-            ), glob
+            assert any(suite == row.suite and fnmatchcase(name, glob) for suite, name in names), (
+                glob
+            )

@@ -211,7 +211,8 @@ def test_it_is_whole(tmp_path_factory):
     assert int(count.read_text()) < 3
 """
 
-Attempt = tuple[list[Callable[[Path], None]], str, str]
+Edit = Callable[[Path], object]
+Attempt = tuple[list[Edit], str, str]
 
 ATTEMPTS: dict[str, Attempt] = {
     # A changed function with no mutants.
@@ -530,7 +531,7 @@ ATTEMPTS: dict[str, Attempt] = {
     ),
 }
 
-HONEST: dict[str, list[Callable[[Path], None]]] = {
+HONEST: dict[str, list[Edit]] = {
     "code said otherwise": [
         swap(ENGINE, "return WORDS[word] > least", "return least < WORDS[word]")
     ],

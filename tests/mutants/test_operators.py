@@ -6,6 +6,8 @@ elsewhere, or not at all, these would fail and the engine would not quietly have
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mutants import operators, survey
@@ -152,7 +154,7 @@ def test_a_mutant_says_where_it_is(mutants: list[Mutant]) -> None:
 
 def test_the_mutated_file_has_them_all_and_a_planted_one_for_each_function() -> None:
     code, made = survey.mutate("engine/snippet.py", SNIPPET)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(compile(code, "snippet", "exec"), names)
     switches = {**names["mutants_xǁAreaǁclear__mutmut"], **names["mutants_x_first__mutmut"]}
     assert {m.name.rpartition(".")[2] for m in made} <= set(switches)

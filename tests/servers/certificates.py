@@ -1,6 +1,6 @@
 """Certificates for the server tests, as an operator has them: PEM files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-KEYS = {
+Private = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
+KEYS: dict[str, Callable[[], Private]] = {
     "P-256": lambda: ec.generate_private_key(ec.SECP256R1()),
     "P-384": lambda: ec.generate_private_key(ec.SECP384R1()),
     "RSA-2048": lambda: rsa.generate_private_key(65537, 2048),
@@ -50,7 +51,7 @@ def write_identity(directory: Path, *names: str, days: int = 30) -> int:
     return certificate.serial_number
 
 
-def private_pem(key) -> bytes:
+def private_pem(key: Private) -> bytes:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 

@@ -1,6 +1,6 @@
 """Fixtures of the server tests."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ def server(identity: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def start(identity: Path) -> Iterator:
+def start(identity: Path) -> Iterator[Callable[..., Inside]]:
     """Makes servers with some settings, and closes them."""
     made = []
 

@@ -3,7 +3,6 @@
 import array
 import contextlib
 import fcntl
-import io
 import re
 import select
 import socket
@@ -14,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from engine import Engine
@@ -22,6 +22,7 @@ from peers.liar.client import Client as Liar
 from peers.liar.client import Credential as LiarCredential
 from servers import sockets
 from servers.echo import Echo
+from servers.lines import Lines
 from servers.log import Log
 from servers.loop import Loop
 from servers.settings import Settings
@@ -67,14 +68,24 @@ class FakeClock:
         return self._start + self.now
 
 
-class Kept(io.StringIO):
+class Kept(Lines):
     """What the log wrote, where there is always room."""
 
-    behind = False
-    dropped = 0
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self.dropped = 0
+        self._written: list[str] = []
 
-    def give_up(self) -> None:
+    def write(self, lines: str) -> None:
+        """Keep them."""
+        self._written.append(lines)
+
+    def flush(self) -> None:
         """There is nothing that waits for room."""
+
+    def getvalue(self) -> str:
+        """All of it."""
+        return "".join(self._written)
 
 
 class Inside:
@@ -273,6 +284,9 @@ def shown(credential: Credential) -> LiarCredential:
     """A credential's files as the lying client takes them."""
     chain = x509.load_pem_x509_certificates(credential.chain.read_bytes())
     key = load_pem_private_key(credential.key.read_bytes(), None)
+    assert isinstance(
+        key, ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
+    )
     return LiarCredential(tuple(one.public_bytes(Encoding.DER) for one in chain), key)
 
 

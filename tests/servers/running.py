@@ -191,8 +191,8 @@ def close(client: ssl.SSLSocket) -> None:
     client.unwrap().close()
 
 
-def s_client(server: Server, chain: Path, *options: str) -> tuple[int, str]:
-    """Echo a line with OpenSSL: the port that it used, and its standard error."""
+def s_client(server: Server, chain: Path, *options: str) -> str:
+    """Echo a line with OpenSSL: its standard error."""
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}"]
     command += ["-CAfile", str(chain), "-verify_return_error", "-quiet", "-no_ign_eof", *options]
     process = subprocess.Popen(

@@ -216,7 +216,7 @@ def test_a_stop_says_close_notify_where_stalled_records_had_the_areas(start):
         holder.plain.close()
 
 
-class Looked(OrderedDict):
+class Looked(OrderedDict[int, None]):
     """A dictionary that counts how many of its entries are looked at one after the other."""
 
     looks = 0
@@ -249,6 +249,7 @@ def test_a_turn_asks_of_those_that_wait_only_as_many_as_get_on(start):
     counted = []
     for waiting in (3, 30):
         engine = Asked.server(40, 4)
+        assert isinstance(engine, Asked)
         inside = start(engine, connections=40, areas=4)
         clients = [inside.connect() for _ in range(waiting)]
         holders = hold_all(inside, 4)

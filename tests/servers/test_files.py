@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from servers.log import Log
 from tests.engine.test_hostile_certificates import HOSTILE, KEY, MADE
 from tests.engine.test_identities import pem
 from tests.engine.x509.chain_maker import NOW, authority
+from tests.servers.inside import Kept
 
 
 def write(folder: Path, certificate: bytes) -> None:
@@ -34,14 +34,14 @@ def files(tmp_path: Path) -> ServerFiles:
 def test_a_reload_goes_on_behind_any_certificate(files: ServerFiles, tmp_path: Path) -> None:
     engine = Engine.server(1)
     engine.seed(bytes(32))
-    files.load(engine, Log(io.StringIO(), io.StringIO()), NOW * 1000)
+    files.load(engine, Log(Kept(), Kept()), NOW * 1000)
     refused = 0
     for what, hostile in HOSTILE.items():
         write(tmp_path / "one", hostile)
-        lines = io.StringIO()
+        lines = Kept()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            files.reload(engine, Log(lines, io.StringIO()), NOW * 1000)
+            files.reload(engine, Log(lines, Kept()), NOW * 1000)
         first, *others = lines.getvalue().splitlines()
         assert first in ("reload one ok", "reload one refused tls-server-chain",
                          "reload one refused tls-server-key-type",
@@ -60,7 +60,7 @@ def test_a_start_with_any_certificate_serves_or_says_in_a_line_why_not(
         engine = Engine.server(1)
         engine.seed(bytes(32))
         try:
-            files.load(engine, Log(io.StringIO(), io.StringIO()), NOW * 1000)
+            files.load(engine, Log(Kept(), Kept()), NOW * 1000)
         except Unusable as unusable:
             assert len(str(unusable).splitlines()) == 1
             assert KEY.decode().splitlines()[1] not in str(unusable)

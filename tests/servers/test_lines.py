@@ -138,7 +138,7 @@ def test_a_reader_that_left_is_missed_by_nobody():
     os.close(writer)
 
 
-def serving(identity, **streams) -> subprocess.Popen:
+def serving(identity, **streams) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "ci", "serve", "echo", "--port", "0", "--dir", str(identity)]
     return subprocess.Popen([*command, "--handshake-timeout", "4000"], **streams)
 
@@ -154,7 +154,7 @@ def test_a_log_that_nobody_reads_stops_neither_the_server_nor_its_stop(identity)
     try:
         port = int(process.stdout.readline().rpartition(b":")[2])
         # As small as a pipe can be: a page.
-        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        fcntl.fcntl(process.stdout.fileno(), fcntl.F_SETPIPE_SZ, 4096)
         for _ in range(40):
             talk(port, identity)
         process.send_signal(signal.SIGTERM)

@@ -58,6 +58,7 @@ class Faulty(Engine):
 
 def test_a_defect_ends_its_connection_and_no_other(start):
     engine = Faulty.server(8, 8)
+    assert isinstance(engine, Faulty)
     inside = start(engine, connections=8)
     first, second = inside.connect(), inside.connect()
     engine.fault = "feed"
@@ -93,6 +94,7 @@ class Breaking(Engine):
 @pytest.mark.parametrize("call", [*CALLS, "suite", "set_time", "client_generation"])
 def test_a_defect_in_any_call_ends_one_connection_at_most(start, call, areas):
     engine = Breaking.server(8, areas)
+    assert isinstance(engine, Breaking)
     inside = start(engine, connections=8, areas=areas)
     steady = inside.connect()
     victim = inside.client()
@@ -117,6 +119,7 @@ def test_a_defect_in_any_call_ends_one_connection_at_most(start, call, areas):
 
 def test_a_slot_that_cannot_be_freed_is_not_used_again(start):
     engine = Faulty.server(2, 2)
+    assert isinstance(engine, Faulty)
     inside = start(engine, connections=2)
     first = inside.connect()
     engine.fault = "drop"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -24,6 +25,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     def start(*arguments: str) -> str:
         parser = argparse.ArgumentParser(prog="residue serve", allow_abbrev=False)
         command.add_arguments(parser)
+        code: object
         try:
             code = command.run(parser.parse_args(["echo", *arguments]))
         except SystemExit as usage:
@@ -53,7 +55,9 @@ def test_what_the_command_refuses_is_its_exit_code(tmp_path):
 
 
 def serial(client: ssl.SSLSocket) -> int:
-    return x509.load_der_x509_certificate(client.getpeercert(binary_form=True)).serial_number
+    der = client.getpeercert(binary_form=True)
+    assert der is not None
+    return x509.load_der_x509_certificate(der).serial_number
 
 
 @pytest.mark.parametrize(
@@ -248,7 +252,7 @@ def test_a_reload_serves_the_new_certificate_and_keeps_the_old_connection(tmp_pa
         assert server.stop()[0] == 0
 
 
-def other_chain(directory) -> bytes:
+def other_chain(directory: Path) -> bytes:
     write_identity(directory / "other", "localhost")
     return (directory / "other" / "chain.pem").read_bytes()
 

@@ -45,6 +45,7 @@ def visit(
     assert echo(client, b"again") == b"again"
     left = client.session
     close(client)
+    assert left is not None
     return left
 
 

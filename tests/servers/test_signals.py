@@ -12,7 +12,7 @@ from servers.signals import HANDLED, Signals, hold
 from tests.servers.running import WAIT, Server, connect, context, dial, echo
 
 
-def starting(identity) -> subprocess.Popen:
+def starting(identity) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "ci", "serve", "echo", "--port", "0", "--dir", str(identity)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + WAIT

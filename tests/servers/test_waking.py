@@ -80,7 +80,7 @@ class Told:
 
     def __init__(self, real) -> None:
         self._real = real
-        self.events = []
+        self.events: list[tuple[int, int]] = []
 
     def poll(self, *arguments):
         self.events = self._real.poll(*arguments)
@@ -98,7 +98,8 @@ class World:
         # Resting areas are free areas to the server; without them a shortage comes sooner.
         self.inside.engine.set_resting(0)
         self.inside.when_reloaded = lambda: self.inside.engine.trust_clients(roots)
-        self.poll = self.inside.loop._poll = Told(self.inside.loop._poll)
+        self.poll = Told(self.inside.loop._poll)
+        vars(self.inside.loop)["_poll"] = self.poll
         self._credential = credential
         self.peers: list[Peer] = []
 
@@ -139,7 +140,7 @@ class World:
         seconds = self.inside.loop._timeout(None)
         return FOR_EVER if seconds < 0 else round(seconds * 1000)
 
-    def look(self) -> tuple:
+    def look(self) -> tuple[object, ...]:
         """All that a turn can change."""
         loop, table, sessions = self.inside.loop, self.inside.loop.table, self.inside.loop.sessions
         return (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from triage import minimise
-from triage.limits import Limits
+from triage.limits import MINIMISE_SECONDS, Limits
 from triage.minimise import Minimiser, NotReproduced
 from triage.signature import Signature
 
@@ -106,7 +106,7 @@ def test_a_smaller_hang_is_checked_under_the_full_limit() -> None:
     hang = Signature("server", "timeout")
     fake = Fake(lambda data: hang if len(data) > 9 else None)
     assert len(shrink(fake, bytes(64), hang).checked) == 10
-    ends = Fake(lambda data: hang, hang=minimise.MINIMISE_SECONDS + 1)
+    ends = Fake(lambda data: hang, hang=MINIMISE_SECONDS + 1)
     with pytest.raises(NotReproduced, match="do come to an end"):
         shrink(ends, bytes(64), hang)
 

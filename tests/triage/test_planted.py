@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,7 @@ class Planted:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
 
-    def triage(self, *arguments: str) -> tuple[int, list[dict[str, object]]]:
+    def triage(self, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
         rows = self.store.with_name("rows.json")
         code = main(["triage", str(self.store), *arguments, "--json", str(rows)])
         return code, json.loads(rows.read_text())

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tarfile
 import time
+from typing import Any
 
 import pytest
 
@@ -139,7 +140,7 @@ def test_who_differs_is_named_with_what_it_has():
 
 
 def test_a_shard_from_bytes_to_bytes(tmp_path, code):
-    told = []
+    told: list[dict[str, Any]] = []
     answer = worker.work(place(tmp_path, tell=told.append), job(code, "good", 2.0), code)
     state = answer["state"]
     assert state["executions"] >= 5000 and state["edges"] >= 205 and state["starts"] == 1

@@ -16,6 +16,7 @@ from ci.process import ROOT
 from harnesses import connection
 from harnesses import recordings as recorded
 from harnesses.oracles import Broken
+from peers.recorder import program
 from peers.recorder.format import all_names, load
 from tests.tools import PATIENCE
 
@@ -115,7 +116,7 @@ def test_an_input_without_an_end_is_a_finding(tmp_path, monkeypatch):
 
 
 def test_recordings_that_are_stale_make_a_run_worthless(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(fuzz_recordings.program, "replay", lambda recording: ["wrong"])
+    monkeypatch.setattr(program, "replay", lambda recording: ["wrong"])
     assert fuzz("--count", "10", out=tmp_path) == Exit.UNTRUSTED
     assert "is not as recorded" in capsys.readouterr().err
 

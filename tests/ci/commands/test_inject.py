@@ -14,6 +14,8 @@ from ci.exits import Exit
 from ci.process import ROOT
 from harnesses import injection
 from harnesses.injection import InjectionVerdict, Violation
+from harnesses.injector.places import KINDS
+from harnesses.injector.scenarios import SCENARIOS
 from tests.tools import PATIENCE
 
 CALM = "event/free"
@@ -51,7 +53,7 @@ def test_a_run_makes_every_injection_and_says_so(tmp_path, capsys, held):
     data = json.loads(capsys.readouterr().out)
     assert data == summary(tmp_path)
     assert data["whole"] and data["scenarios"] == data["of_scenarios"] == 1
-    assert set(data["kinds"]) == set(inject.KINDS)
+    assert set(data["kinds"]) == set(KINDS)
     assert data["injections"] == sum(data["kinds"].values()) > 20
     assert run(CALM, "--kind", "memory", out=tmp_path / "one") == Exit.CLEAN
     assert summary(tmp_path / "one")["injections"] == data["kinds"]["memory"]
@@ -93,7 +95,7 @@ def test_a_file_that_is_no_injection_is_not_replayed(tmp_path, capsys):
 
 def test_a_sample_is_of_its_size_and_follows_from_its_seed(tmp_path):
     def tasks(seed):
-        asked = inject.Run(list(inject.SCENARIOS), list(inject.KINDS), seed, 1, tmp_path)
+        asked = inject.Run(list(SCENARIOS), list(KINDS), seed, 1, tmp_path)
         asked.sample = 40
         return asked.tasks()
 
@@ -140,7 +142,7 @@ def test_an_injection_without_an_end_is_a_finding(tmp_path, monkeypatch):
 
 
 def test_a_planted_fault_that_is_missed_condemns_the_run(tmp_path, monkeypatch, held):
-    monkeypatch.setattr(inject, "SCENARIOS", {CALM: inject.SCENARIOS[CALM]})
+    monkeypatch.setattr(inject, "SCENARIOS", {CALM: SCENARIOS[CALM]})
     answers = {"one": True, "two": False}
     monkeypatch.setattr(inject, "run_canaries", lambda canaries, folder, jobs, stop: answers)
     assert run("--kind", "memory", out=tmp_path) == Exit.UNTRUSTED

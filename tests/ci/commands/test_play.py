@@ -27,7 +27,7 @@ QUICK = ["--silence", "0.1", "--seconds", "60"]
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory) -> Path:
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("identities")
     assert main(["play", "--make-identities", str(folder / "made")]) == Exit.CLEAN
     return folder / "made"

@@ -6,11 +6,13 @@ from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ci.command import main
 from ci.commands import minimise, promote, triage
+from ci.inputs import reference_tree
 from harnesses import outcomes
 from harnesses.signature import signature as told_by
 from tests.ci import tiny
@@ -76,9 +78,10 @@ def left(folder: Path, data: bytes, name: str = "crash-aa") -> None:
     os.utime(artifacts / name, (86_400, 86_400))
 
 
-def rows() -> list[dict[str, object]]:
+def rows() -> list[dict[str, Any]]:
     main(["triage", "--json", "rows.json"])
-    return json.loads(Path("rows.json").read_text())
+    found: list[dict[str, Any]] = json.loads(Path("rows.json").read_text())
+    return found
 
 
 def test_an_empty_store_says_what_fills_it(here, capsys):
@@ -329,7 +332,7 @@ def test_the_outcome_of_a_promoted_input_is_a_right_trees(here, capsys, monkeypa
             assert self.root == Path("right")
             return SimpleNamespace(outcome="established suite=S group=G retried=no")
 
-    monkeypatch.setattr(promote.reference_tree, "tree", lambda named: nullcontext(Path(named)))
+    monkeypatch.setattr(reference_tree, "tree", lambda named: nullcontext(Path(named)))
     monkeypatch.setattr(promote, "Prober", Right)
     main(["triage", "--from", "out", "--json", "rows.json"])
     (row,) = json.loads(Path("rows.json").read_text())
@@ -349,7 +352,7 @@ def test_a_tree_that_has_the_bug_too_cannot_say_what_is_right(here, capsys, monk
         def ask(self, data):
             return SimpleNamespace(outcome=None)
 
-    monkeypatch.setattr(promote.reference_tree, "tree", lambda named: nullcontext(Path(named)))
+    monkeypatch.setattr(reference_tree, "tree", lambda named: nullcontext(Path(named)))
     monkeypatch.setattr(promote, "Prober", Wrong)
     main(["triage", "--from", "out", "--json", "rows.json"])
     (row,) = json.loads(Path("rows.json").read_text())

@@ -20,7 +20,7 @@ USUAL = 10.0
 
 def play(shares, found, count):
     """So many turns of the usual length, in each of which a share finds what `found` says."""
-    turns = []
+    turns: list[Turn] = []
     for number in range(count):
         share = following(shares, turns, USUAL)
         turns.append(Turn(share, USUAL, found(share.harness, number)))

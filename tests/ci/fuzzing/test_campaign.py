@@ -14,10 +14,11 @@ from types import SimpleNamespace
 import pytest
 
 from ci import output
+from ci.coverage import covered
 from ci.fuzzing import campaign, summary
 from ci.fuzzing.campaign import Options, as_data
 from ci.fuzzing.progress import FuzzingProgress
-from ci.process import ROOT, Stop, commit
+from ci.process import ROOT, Job, Stop, commit
 from tests.tools import PATIENCE, alive, wait_until
 
 FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
@@ -150,9 +151,9 @@ def test_a_merge_that_lost_coverage_keeps_every_input(tmp_path, monkeypatch):
         reach = {"import": less, "committed": less, "merged": less, "all": more}
         body = json.dumps({"reach": reach, "restored": []})
         script = f"open({str(result)!r}, 'w').write({body!r})"
-        return campaign.covered.Job([sys.executable, "-c", script], log, 30)
+        return Job([sys.executable, "-c", script], log, 30)
 
-    monkeypatch.setattr(campaign.covered, "job", job)
+    monkeypatch.setattr(covered, "job", job)
     options = Options(
         "campaign",
         ["emptied"],

@@ -25,6 +25,7 @@ def merged(tmp_path, behaviour, limit=merge.LIMIT):
     command = [sys.executable, str(FAKE), behaviour]
     merge.prepare(m, tmp_path / "log", tmp_path, command, tmp_path / "findings")
     m.job.limit = limit
+    assert m.job is not None
     run_all([m.job], 1, Stop(), stops_at=2)
     merge.judge(m)
     return m

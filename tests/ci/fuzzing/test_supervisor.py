@@ -10,7 +10,7 @@ from ci.fuzzing.allocation import shares
 from ci.fuzzing.shard import FRUITLESS, Shard, Task
 from ci.fuzzing.supervisor import Phase, run
 from ci.process import ROOT, Stop
-from tests.ci.test_process import alive
+from tests.tools import alive
 
 FAKE = ROOT / "tests" / "ci" / "fake_runner.py"
 
@@ -33,7 +33,7 @@ def fuzz(tmp_path, behaviours, seconds, jobs=None, report=lambda phase, now: Non
         )
         return Shard(task, seconds)
 
-    phase = Phase(seconds, jobs or len(behaviours), shares(dict.fromkeys(behaviours)))
+    phase = Phase(seconds, jobs or len(behaviours), shares(list(dict.fromkeys(behaviours))))
     run(phase, make, Stop() if stop is None else stop, report)
     return phase
 

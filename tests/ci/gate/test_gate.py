@@ -292,7 +292,7 @@ def test_deleted_tests_come_back_under_another_name(
     edit(repo, TEST, "\n\ndef test_table():\n" + '    assert TABLE["seven"] == 7\n', "")
     change = diff.since("main", repo)
     was = diff.before(change, TEST, repo)
-    monkeypatch.setattr(deleted_tests.diff, "before", lambda given, name, root: was)
+    monkeypatch.setattr(diff, "before", lambda given, name, root: was)
     restored, nodes = deleted_tests.bring_back(change)
     aside = "tests/engine/test_tiny_before_this_change.py"
     assert restored == {aside: TESTS}

@@ -1,10 +1,10 @@
 """The tree that is right: a checkout, or a revision of this one."""
 
+import shutil
 import subprocess
 
 import pytest
 
-from ci import extras
 from ci.exits import Untrusted, UsageError
 from ci.inputs import reference_tree
 from tests.tools import need_git
@@ -58,6 +58,6 @@ def test_what_is_neither_is_bad_input(repository, tmp_path):
 
 
 def test_without_git_a_revision_is_not_said_to_be_none(monkeypatch):
-    monkeypatch.setattr(extras.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(Untrusted, match="git is not installed"), reference_tree.tree("HEAD"):
         pass

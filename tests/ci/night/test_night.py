@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from ci.commands import nightly
 from ci.exits import Exit, UsageError
 from ci.night import child, history, runner, state
-from ci.night.plan import STEPS
+from ci.night.plan import STEPS, Step
 from ci.night.runner import Asked
 from ci.process import ROOT, Stop
 from ci.progress import Progress
@@ -27,7 +28,9 @@ QUICK = ((0.0, signal.SIGINT), (0.3, signal.SIGKILL))
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """A step that must be cut is cut at once."""
-    monkeypatch.setattr(child.run, "__kwdefaults__", {**child.run.__kwdefaults__, "asks": QUICK})
+    monkeypatch.setattr(
+        child.run, "__kwdefaults__", {**(child.run.__kwdefaults__ or {}), "asks": QUICK}
+    )
 
 
 def go(root, *steps, stop=None, report=no_report, minutes=1.0):
@@ -86,12 +89,12 @@ def test_a_finding_and_a_new_bucket_are_red_and_the_rest_is_done(tmp_path):
             "it was cut after",
         ),
         (
-            runner.Step("bad", "is not there", lambda *_: ["/no/such/program"], lambda *_: None),
+            Step("bad", "is not there", lambda *_: ["/no/such/program"], lambda *_: None),
             "failed",
             "it could not be started: No such file or directory (program)",
         ),
         (
-            step("bad", judged=lambda *_: {}["gone"]),
+            step("bad", judged=lambda *_: dict[str, str]()["gone"]),
             "failed",
             "what it left cannot be understood: KeyError: 'gone'",
         ),
@@ -153,7 +156,8 @@ def test_the_last_words_of_a_step_that_leaves_nothing_are_the_reason(tmp_path, n
 
 
 def test_a_disk_that_fills_up_is_told_and_the_state_on_it_stays_whole(tmp_path, monkeypatch):
-    real, full = os.fsync, []
+    full: list[object] = []
+    real = os.fsync
 
     def fsync(number):
         if full:
@@ -180,8 +184,8 @@ def test_a_disk_that_fills_up_is_told_and_the_state_on_it_stays_whole(tmp_path, 
 
 
 def test_little_space_is_told_before_anything_begins(tmp_path, monkeypatch):
-    usage = runner.shutil._ntuple_diskusage(10**9, 10**9, 5 * 10**6)
-    monkeypatch.setattr(runner.shutil, "disk_usage", lambda path: usage)
+    usage = shutil._ntuple_diskusage(10**9, 10**9, 5 * 10**6)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     night = go(tmp_path, step("one"))
     assert night.verdict == Exit.UNTRUSTED and "only 5 MB are free" in night.untrusted[0]
 

@@ -1,6 +1,7 @@
 """What a night does when: shares of the minutes, weights, slices."""
 
 import ast
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,7 @@ def test_the_slices_have_every_function_that_gets_mutants_once_and_no_name_twice
             assert sum(sizes.values()) <= slices.LINES
         else:
             assert [name for part in parts for name in part] == list(sizes)
-            assert all(sum(map(sizes.get, part)) < 2 * slices.LINES for part in parts)
+            assert all(sum(sizes[name] for name in part) < 2 * slices.LINES for part in parts)
 
 
 def test_a_slice_is_asked_for_by_file_and_functions():
@@ -112,7 +113,7 @@ def test_what_was_found_has_a_minute_to_be_made_small_in_the_shortest_night(tmp_
 
 
 def test_the_last_score_of_a_slice_is_that_of_the_last_night_that_judged_it_whole():
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"slice": {"name": "a", "score": 0.0}},
         {"slice": {"name": "b", "score": 90.0}},
         {"slice": {"name": "a", "score": None}},

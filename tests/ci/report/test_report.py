@@ -2,20 +2,26 @@
 
 import copy
 import html.parser
+import io
 import json
 import math
 import re
 import shlex
+from typing import Any
 
 import pytest
 
 from ci import report
 from ci.command import main
 from ci.commands import campaign
+from ci.fuzzing.progress import FuzzingProgress
 from ci.process import ROOT
 from ci.report import coverage, curves, survivors
+from ci.report.actions import actions
+from ci.report.chat import chat
 from ci.report.figures import collect
 from ci.report.markup import VOID, Html, el, line, plain, text
+from ci.report.page import page
 from ci.report.style import DASHES, LINES, PAIRS, PALETTE, SERIES
 from tests.ci import nights
 
@@ -25,7 +31,9 @@ class Checker(html.parser.HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.open, self.elements, self.ids = [], [], []
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.ids: list[str | None] = []
         self.text = ""
         self.feed(page)
         self.close()
@@ -179,8 +187,10 @@ def test_the_banner_says_in_a_sentence_what_it_came_to(tmp_path, changes, colour
 def places(value, at=()):
     """Every place of a JSON value: the way to it from the root."""
     yield at
-    inside = value.items() if isinstance(value, dict) else ()
-    if isinstance(value, list):
+    inside: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        inside = list(value.items())
+    elif isinstance(value, list):
         # One entry stands for its like.
         inside = list(enumerate(value))[:1]
     for key, entry in inside:
@@ -211,7 +221,7 @@ def small(data):
     return data
 
 
-OTHERS = (None, "<b>", -1, [[]], {"a": []}, True, 1e300)
+OTHERS: tuple[object, ...] = (None, "<b>", -1, [[]], {"a": []}, True, 1e300)
 
 
 @pytest.mark.parametrize("make", [nights.summary, nights.night])
@@ -227,10 +237,10 @@ def test_whatever_is_missing_or_is_something_else_the_report_is_written(
     for number, at in enumerate(ways):
         for value in (..., OTHERS[number % len(OTHERS)]):
             figures = collect(changed(data, at, value), tmp_path)
-            figures["next"] = report.actions(figures, tmp_path)
-            body = report.page(figures, tmp_path)
+            figures["next"] = actions(figures, tmp_path)
+            body = page(figures, tmp_path)
             assert body.endswith("</html>\n") and "<b>" not in body
-            assert report.chat(figures).startswith("residue ")
+            assert chat(figures).startswith("residue ")
 
 
 def test_nothing_at_all_is_not_measured(tmp_path):
@@ -389,13 +399,14 @@ def test_what_the_ledger_argues_is_told_apart(tmp_path, monkeypatch):
     monkeypatch.setattr(survivors, "_arguments", lambda: {key: "it is only slower"})
     (tmp_path / "results.json").write_text(json.dumps(results))
     found = survivors.figures({"results": "results.json"}, tmp_path)
+    assert found is not None
     assert (found["left"], found["argued"], found["files"]["engine/records.py"]["argued"]) == (
         4,
         1,
         1,
     )
     # Five killed of the nine that nobody argued.
-    assert found["score"] == 55.56
+    assert found is not None and found["score"] == 55.56
     assert "it is only slower" in survivors.section(found, "nightly")
 
 
@@ -426,16 +437,15 @@ def test_a_folder_that_has_no_record_is_a_usage_error(tmp_path, capsys, text):
 
 
 def test_a_campaign_whose_report_cannot_be_written_stands(tmp_path, capsys):
-    class Said(list):
-        say = list.append
-
-    said = Said()
+    out = io.StringIO()
+    said = FuzzingProgress(out, {})
     campaign._report(tmp_path / "gone", nights.summary(), said)
     # Said by itself: with --quiet too.
     told = capsys.readouterr().err
-    assert told.startswith("the report could not be written: FileNotFoundError") and not said
+    assert told.startswith("the report could not be written: FileNotFoundError")
+    assert out.getvalue() == ""
     campaign._report(tmp_path, nights.summary(), said)
-    assert said[0].endswith("report.html")
+    assert out.getvalue().endswith("report.html\n")
 
 
 def test_every_command_of_a_report_is_one(tmp_path):

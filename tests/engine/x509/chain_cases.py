@@ -558,7 +558,7 @@ def _() -> Case:
 def _() -> Case:
     root = authority("root")
     made = leaf(root)
-    point = made.cert.public_key().public_numbers()  # type: ignore[union-attr]
+    point = made.cert.public_key().public_numbers()
     x = point.x.to_bytes(32, "big")
     change = replacing(x, b"\xff" * 32)
     return chain(edited(made, root, change), roots=[root])

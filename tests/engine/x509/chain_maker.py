@@ -25,6 +25,7 @@ NOW = 1_780_272_000
 AUTO = b"auto"
 
 PrivateKey = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
+Digest = hashes.SHA256 | hashes.SHA384 | hashes.SHA512
 PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey
 
 
@@ -106,7 +107,7 @@ def issue(
     issuer_key_id: bytes | None = AUTO,
     issuer: x509.Name | None = None,
     extra: Sequence[tuple[x509.ExtensionType, bool]] = (),
-    digest: hashes.HashAlgorithm | None = None,
+    digest: Digest | None = None,
     pss: padding.PSS | None = None,
 ) -> Made:
     """A certificate for `own`, signed by `by`, or by itself when that is None."""
@@ -150,7 +151,7 @@ def issue(
         builder = builder.add_extension(extension, critical)
     if isinstance(signer, ed25519.Ed25519PrivateKey):
         return Made(builder.sign(signer, None), private)
-    algorithm = digest or hashes.SHA256()
+    algorithm: Digest = digest or hashes.SHA256()
     if pss is not None:
         return Made(builder.sign(signer, algorithm, rsa_padding=pss), private)
     return Made(builder.sign(signer, algorithm), private)

@@ -156,7 +156,7 @@ def test_what_the_parser_may_warn_of_is_read_in_silence(serial: bytes) -> None:
 RSA_KEY = bytes.fromhex("300d06092a864886f70d0101010500")
 
 
-def number(value: int) -> bytes:
+def integer(value: int) -> bytes:
     return tlv(INTEGER, value.to_bytes(value.bit_length() // 8 + 1, "big"))
 
 
@@ -164,7 +164,7 @@ def of_rsa(modulus: int, exponent: int) -> bytes:
     """A leaf that certifies this key, whether or not anybody could have it."""
     made: Made = leaf(ROOT)
     key_info = der.outline(made.der).key_info
-    numbers = tlv(SEQUENCE, number(modulus) + number(exponent))
+    numbers = tlv(SEQUENCE, integer(modulus) + integer(exponent))
     new = tlv(SEQUENCE, RSA_KEY + tlv(BIT_STRING, b"\x00" + numbers))
     return edited(made, ROOT, lambda tbs: tbs.replace(key_info, new))
 

@@ -100,7 +100,10 @@ def changed(name: str, side: str, step: int = -1, at: int = -1) -> Recording:
     assert isinstance(exchange, Exchange)
     data = bytearray(exchange.sent if side == "client" else exchange.said)
     data[at] ^= 1
-    found.steps[which] = replace(exchange, **{side: (Block(bytes(data)),)})
+    other = (Block(bytes(data)),)
+    found.steps[which] = (
+        replace(exchange, client=other) if side == "client" else replace(exchange, server=other)
+    )
     return found
 
 
