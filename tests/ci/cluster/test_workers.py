@@ -172,7 +172,7 @@ def test_mutants_are_judged_in_parts_and_joined(machines, tmp_path, monkeypatch)
     assert report.counts()[Verdict.KILLED] == 23
     assert set(judged.killers) == {mutant.name for mutant in judged.mutants}
     assert all(name.startswith("tests/engine/test_hardware.py::") for name in judged.idle)
-    assert shown[-1][0] == "1 files" and shown[-1][2] == 23
+    assert shown[-1][0] == "1 file" and shown[-1][2] == 23
     assert not list(tmp_path.iterdir())
     wait_until(lambda: not machines.marked())
 
