@@ -3,8 +3,8 @@
 import argparse
 import functools
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ci import arguments, extras, output, wording
 from ci.exits import UsageError
@@ -99,13 +99,13 @@ def execute(args: argparse.Namespace, options: Options) -> int:
     return int(data["exit"])
 
 
-def _report(folder: Path, data: dict[str, Any], progress: FuzzingProgress) -> None:
+def _report(folder: Path, data: Mapping[str, object], progress: FuzzingProgress) -> None:
     """Write the page. The run is over and its verdict stands, whatever becomes of the page."""
     # Here and not above: a wrong command line need not wait for it.
     from ci import report
 
     try:
-        report.write(folder, data)
+        report.write(folder, dict(data))
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         print(f"the report could not be written: {why}", file=sys.stderr)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ci.process import ROOT, Job, importing
 
@@ -17,6 +17,17 @@ Place = tuple[str, ...]
 
 # An input takes milliseconds, traced ten times that; this is for one that hangs.
 LIMIT = 600.0
+
+
+class Counts(TypedDict, total=False):
+    """What was reached, as the JSON summary has it; empty where nothing was measured."""
+
+    lines: int
+    all_lines: int
+    line_percent: float
+    branches: int
+    all_branches: int
+    branch_percent: float
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,7 @@ class Reach:
             row["missed_branches"] = " ".join(f"{a}>{b}" for a, b in pairs)
         return dict(sorted(table.items()))
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Counts:
         """The counts as the JSON summary has them."""
         return {
             "lines": len(self.lines),

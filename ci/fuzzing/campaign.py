@@ -30,6 +30,7 @@ from ci.fuzzing.findings import Finding
 from ci.fuzzing.merge import Merge
 from ci.fuzzing.progress import FuzzingProgress
 from ci.fuzzing.shard import Shard, Task
+from ci.fuzzing.summary import HarnessRow, Summary
 from ci.fuzzing.supervisor import Phase, Supervise
 from ci.output import Output
 from ci.process import ROOT, Stop, commit, run_all
@@ -334,12 +335,12 @@ def _files(total: Reach) -> dict[str, Any]:
     return table
 
 
-def as_data(run: Run) -> dict[str, Any]:
+def as_data(run: Run) -> Summary:
     """The run as the JSON summary has it."""
     # Not above: it imports the package under test, which a run begins without.
     matrix = importlib.import_module(SUITE.refusal_matrix)
     looked = _looked(run)
-    harnesses: dict[str, Any] = {}
+    harnesses: dict[str, HarnessRow] = {}
     for m in run.merges:
         shards = run.phase.of(m.harness)
         executions = sum(s.executions for s in shards)

@@ -10,8 +10,9 @@ import json
 import re
 import shlex
 import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 from ci.output import shown
 from triage.prober import ProbeError, Prober
@@ -38,6 +39,18 @@ class Finding:
     frames: list[str] = field(default_factory=list)
     input: str = ""
     replay: str = ""
+
+
+class FindingRow(TypedDict):
+    """The same as JSON has it."""
+
+    harness: str
+    kind: str
+    oracle: str
+    detail: str
+    frames: list[str]
+    input: str
+    replay: str
 
 
 def collect(folder: Path, harness: str, artifacts: list[tuple[Path, Path]]) -> list[Finding]:
@@ -137,6 +150,17 @@ def _ours(file: str) -> bool:
     return "site-packages" not in file and not file.startswith("<") and not file.endswith("/run.py")
 
 
-def as_data(findings: list[Finding]) -> list[dict[str, object]]:
+def as_data(findings: list[Finding]) -> list[FindingRow]:
     """The findings as the JSON summary has them."""
-    return [asdict(finding) for finding in findings]
+    return [
+        FindingRow(
+            harness=one.harness,
+            kind=one.kind,
+            oracle=one.oracle,
+            detail=one.detail,
+            frames=one.frames,
+            input=one.input,
+            replay=one.replay,
+        )
+        for one in findings
+    ]

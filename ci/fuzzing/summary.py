@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, TypedDict
 
+from ci.coverage.covered import Counts
 from ci.exits import Exit
+from ci.fuzzing.findings import FindingRow
 from ci.output import shown
 from ci.progress import clock
 from ci.wording import many
@@ -23,7 +25,76 @@ WORK = ("time", "runs", "a second", "edges", "inputs", "new")
 HEAD = ("harness", *WORK, "lines", "branches", "finds")
 
 
-def text(data: dict[str, Any]) -> str:
+class ShardRow(TypedDict):
+    """One process of a harness."""
+
+    name: str
+    seed: int
+    starts: int
+    ends: list[int]
+    executions: int
+    gave_up: bool
+    value_profile: bool
+
+
+class HarnessRow(TypedDict):
+    """What one harness did. Times are in seconds, `rate` is a second of processor time."""
+
+    executions: int
+    seconds: float
+    cpu: float
+    rate: float
+    edges: int
+    gained: int
+    turns: int
+    looked: dict[str, int]
+    committed: int
+    seeds: int
+    found: int
+    new: int
+    new_folder: str
+    merged_folder: str
+    kept_all: str
+    findings: int
+    coverage: Counts
+    committed_coverage: Counts
+    corpus: dict[str, Any]
+    shards: list[ShardRow]
+
+
+class CanaryRow(TypedDict):
+    """A planted fault, and whether the fuzzer found it."""
+
+    harness: str
+    plant: str
+    found: bool
+
+
+class Summary(TypedDict):
+    """A run as summary.json has it, and as whatever is made from it is given it."""
+
+    kind: str
+    commit: str
+    exit: int
+    python: str
+    interrupted: bool
+    asked_seconds: float
+    fuzzing_seconds: float
+    seconds: float
+    jobs: int
+    harnesses: dict[str, HarnessRow]
+    coverage: Counts
+    files: dict[str, Any]
+    curve: list[dict[str, Any]]
+    refusals: dict[str, Any]
+    oracles: dict[str, int]
+    canaries: list[CanaryRow]
+    untrusted: list[str]
+    notes: list[str]
+    findings: list[FindingRow]
+
+
+def text(data: Summary) -> str:
     """The summary as a person reads it."""
     lines = [
         f"{data['kind']}: {VERDICTS[Exit(data['exit'])]}",
@@ -52,7 +123,7 @@ def text(data: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(harnesses: dict[str, Any]) -> list[str]:
+def _table(harnesses: dict[str, HarnessRow]) -> list[str]:
     rows = [HEAD]
     for name, h in harnesses.items():
         reach = h["coverage"]
@@ -80,7 +151,7 @@ def _table(harnesses: dict[str, Any]) -> list[str]:
     ]
 
 
-def _coverage(coverage: dict[str, Any]) -> list[str]:
+def _coverage(coverage: Counts) -> list[str]:
     if not coverage:
         return [f"coverage over {SUITE.package}/: not measured"]
     return [
@@ -102,7 +173,7 @@ def _oracles(looked: dict[str, int]) -> list[str]:
     return ["", told + (f"; not {', '.join(silent)}" if silent else "")]
 
 
-def _findings(findings: list[dict[str, Any]]) -> list[str]:
+def _findings(findings: list[FindingRow]) -> list[str]:
     lines: list[str] = []
     for number, finding in enumerate(findings, 1):
         oracle = f" ({finding['oracle']})" if finding["oracle"] else ""
@@ -116,7 +187,7 @@ def _findings(findings: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _new_inputs(data: dict[str, Any]) -> list[str]:
+def _new_inputs(data: Summary) -> list[str]:
     lines: list[str] = []
     for name, h in data["harnesses"].items():
         if not h["new"]:
@@ -133,7 +204,7 @@ def _new_inputs(data: dict[str, Any]) -> list[str]:
     return lines
 
 
-def write(root: Path, data: dict[str, Any]) -> str:
+def write(root: Path, data: Summary) -> str:
     """Write both forms into the folder, each aside and then by its name; returns the text."""
     story = text(data)
     for name, body in (("summary.json", json.dumps(data, indent=1) + "\n"), ("summary.txt", story)):

@@ -94,8 +94,16 @@ def test_on_a_terminal_one_line_moves_and_what_is_said_stays():
 def test_the_summary_of_nothing_is_not_full_of_praise():
     from ci.fuzzing import summary
 
-    data = {
+    data: summary.Summary = {
         "kind": "campaign",
+        "commit": "",
+        "python": "3.11",
+        "interrupted": False,
+        "asked_seconds": 0.0,
+        "files": {},
+        "curve": [],
+        "refusals": {},
+        "oracles": {},
         "exit": 3,
         "fuzzing_seconds": 0.0,
         "seconds": 200.0,
