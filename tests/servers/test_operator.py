@@ -328,5 +328,5 @@ def test_help_shows_an_example():
         timeout=WAIT,
         check=True,
     )
-    assert "example: residue serve echo" in done.stdout
+    assert "example:\n  residue serve echo" in done.stdout
     assert "--handshake-timeout" in done.stdout
