@@ -105,7 +105,7 @@ def _report(folder: Path, data: Mapping[str, object], progress: FuzzingProgress)
     from ci import report
 
     try:
-        report.write(folder, dict(data))
+        report.write(folder, data)
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         print(f"the report could not be written: {why}", file=sys.stderr)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from ci.report.actions import actions
 from ci.report.chat import chat
 from ci.report.figures import collect
 from ci.report.page import page
+from ci.report.read import Raw
+from ci.report.shape import Figures
 
 
-def write(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
+def write(folder: Path, data: Raw) -> Figures:
     """Write report.html, report.json and chat.txt into the folder; returns the figures.
 
     `data` is a campaign's summary or a night's record, whole or in part. Each file is written aside

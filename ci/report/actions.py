@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from ci.output import shown
 from ci.report import findings
+from ci.report.shape import Action, Figures
 from ci.wording import many
 
 FINDINGS = 5
@@ -15,7 +15,7 @@ SURVIVORS = 3
 HARNESSES = 3
 
 
-def actions(figures: dict[str, Any], folder: Path) -> list[dict[str, str]]:
+def actions(figures: Figures, folder: Path) -> list[Action]:
     """What to do and the command, the most urgent first; `folder` is the run's."""
     todo: list[tuple[str, str]] = []
     red = [f for f in figures["findings"] if f["red"]]
@@ -33,7 +33,7 @@ def actions(figures: dict[str, Any], folder: Path) -> list[dict[str, str]]:
         todo.append(("See what is missing on this machine", "residue doctor"))
         if figures["kind"] != "nightly":
             todo.append(("Run it again with more time", "residue campaign --seconds 300"))
-    left = (figures["survivors"] or {}).get("shown", [])
+    left = figures["survivors"]["shown"] if figures["survivors"] else []
     for file, function in list(dict.fromkeys((m["file"], m["function"]) for m in left))[:SURVIVORS]:
         todo.append(
             (
@@ -48,18 +48,18 @@ def actions(figures: dict[str, Any], folder: Path) -> list[dict[str, str]]:
     return [{"do": do, "command": command} for do, command in todo]
 
 
-def _new_inputs(figures: dict[str, Any], folder: Path) -> list[tuple[str, str]]:
+def _new_inputs(figures: Figures, folder: Path) -> list[tuple[str, str]]:
     """A night's are one patch; a campaign's are promoted by hand."""
     patch = folder / "new-inputs.patch"
     if patch.is_file() and patch.stat().st_size:
         return [("Take the new inputs, and read them", f"git apply {quote(shown(patch))}")]
-    fresh = [row for row in figures["harnesses"] or [] if row["new"]]
+    fresh = [(count, row) for row in figures["harnesses"] or [] if (count := row["new"])]
     todo = []
-    for row in sorted(fresh, key=lambda row: -row["new"])[:HARNESSES]:
+    for count, row in sorted(fresh, key=lambda entry: -entry[0])[:HARNESSES]:
         where = quote(shown(Path(row["new_folder"] or folder / "new" / row["name"])))
         todo.append(
             (
-                f"Commit one of {many(row['new'], 'new input')} of {row['name']}",
+                f"Commit one of {many(count, 'new input')} of {row['name']}",
                 f"residue promote {where}/FILE --harness {quote(row['name'])}",
             )
         )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ci.report import findings
 from ci.report.markup import line
 from ci.report.page import COLOURS
+from ci.report.shape import Figures
 from ci.wording import many
 
 LINES = 12
@@ -14,7 +13,7 @@ WIDTH = 160
 FINDINGS = 3
 
 
-def chat(figures: dict[str, Any]) -> str:
+def chat(figures: Figures) -> str:
     """Verdict, findings with the commands that show them, coverage and its change, the score."""
     verdict = figures["verdict"]
     told = [f"residue {figures['kind']}: {COLOURS[verdict['colour']]}. {verdict['sentence']}"]
@@ -36,14 +35,17 @@ def chat(figures: dict[str, Any]) -> str:
     )
 
 
-def _figures(figures: dict[str, Any]) -> list[str]:
+def _figures(figures: Figures) -> list[str]:
     parts = []
     cover = figures["coverage"]
-    for what in ("line", "branch") if cover else ():
-        if cover[f"{what}_percent"] is not None:
-            change = cover[f"{what}_change"]
-            moved = "" if change is None else f" ({change:+.1f})"
-            parts.append(f"{what} coverage {cover[f'{what}_percent']:.1f}%{moved}")
+    if cover:
+        for what, percent, change in (
+            ("line", cover["line_percent"], cover["line_change"]),
+            ("branch", cover["branch_percent"], cover["branch_change"]),
+        ):
+            if percent is not None:
+                moved = "" if change is None else f" ({change:+.1f})"
+                parts.append(f"{what} coverage {percent:.1f}%{moved}")
     cells = figures["refusals"]
     if cells:
         parts.append(f"{cells['reached']} of {cells['possible']} refusal cells")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ci.report.markup import Html, el, folded, join, table
+from ci.report.shape import Corpus, Input, Size
 from ci.wording import many
 
 # An outcome that is rarer than the first so many is counted with the rest.
 OUTCOMES = 40
 
 
-def section(found: list[dict[str, Any]] | None) -> Html:
+def section(found: list[Corpus] | None) -> Html:
     """The part of the page."""
     if found is None:
         return el("p", "Not measured.", class_="none")
     head = ("harness", "inputs", "committed", "new", "bytes", "bytes an input")
     body = []
     for row in found:
-        inputs, committed, size = (row[key] or 0 for key in ("inputs", "committed", "bytes"))
+        inputs, committed, size = row["inputs"] or 0, row["committed"] or 0, row["bytes"] or 0
         mean = f"{size / inputs:,.0f}" if inputs else "-"
         new = inputs - committed
         body.append(
@@ -32,7 +31,7 @@ def section(found: list[dict[str, Any]] | None) -> Html:
     )
 
 
-def _harness(row: dict[str, Any]) -> Html:
+def _harness(row: Corpus) -> Html:
     kinds = many(len(row["outcomes"]), "kind")
     head = f"{row['harness']}: {many(row['inputs'] or 0, 'input')}, {kinds} of outcome"
     sizes = [(_bound(row["sizes"], at), size["inputs"]) for at, size in enumerate(row["sizes"])]
@@ -45,7 +44,7 @@ def _harness(row: dict[str, Any]) -> Html:
     return folded(head, el("div", *tables, class_="side"))
 
 
-def _bound(sizes: list[dict[str, Any]], at: int) -> str:
+def _bound(sizes: list[Size], at: int) -> str:
     high = sizes[at]["up_to"]
     low = (sizes[at - 1]["up_to"] or 0) + 1 if at else 0
     return f"over {low - 1:,}" if high is None else f"{low:,} to {high:,}"
@@ -77,7 +76,7 @@ def _bar(percent: float) -> Html:
     return el("span", class_="bar", style=f"width:{percent:.1f}%", aria_hidden="true")
 
 
-def _names(caption: str, inputs: list[dict[str, Any]]) -> Html | None:
+def _names(caption: str, inputs: list[Input]) -> Html | None:
     if not inputs:
         return None
     body = [

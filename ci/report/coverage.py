@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from ci.process import ROOT
 from ci.report.markup import Html, el, folded, join, table
+from ci.report.shape import Coverage, File
 from ci.wording import many
 
 # Lines shown around one that is missed.
@@ -17,7 +17,7 @@ CONTEXT = 2
 LONGEST = 1_000_000
 
 
-def section(found: dict[str, Any] | None, root: Path = ROOT) -> Html:
+def section(found: Coverage | None, root: Path = ROOT) -> Html:
     """The part of the page; the sources are read from `root` now."""
     if found is None:
         return el("p", "Not measured.", class_="none")
@@ -65,7 +65,7 @@ def _points(percent: float | None, change: float | None) -> str:
     return f"{percent:.1f}%" + ("" if change is None else f" ({change:+.1f} since the last night)")
 
 
-def _share(row: dict[str, Any]) -> tuple[float, str]:
+def _share(row: File) -> tuple[float, str]:
     return ((row["lines"] or 0) / (row["all_lines"] or 1), row["file"])
 
 
@@ -93,7 +93,7 @@ def numbers(ranges: str) -> set[int]:
     return found
 
 
-def _file(row: dict[str, Any], root: Path) -> Html:
+def _file(row: File, root: Path) -> Html:
     missed = numbers(row["missed_lines"])
     head = join([el("code", row["file"]), f" {many(len(missed), 'line')} missed"])
     source = _source(root, row["file"])
@@ -149,7 +149,7 @@ def _depth(line: str) -> int:
     return len(line) - len(line.lstrip()) if line.strip() else 0
 
 
-def _branches(files: list[dict[str, Any]]) -> Html:
+def _branches(files: list[File]) -> Html:
     """The branches not taken, whose lines are all reached: what a list of lines does not show."""
     items = []
     for row in files:

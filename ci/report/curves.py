@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 from ci.report.markup import Html, el, folded, join, table
+from ci.report.shape import CurvePoint, Night
 from ci.report.style import DASHES, SERIES
 from ci.wording import many
 
@@ -198,7 +199,7 @@ def legend(names: Sequence[str]) -> Html:
     return el("ul", *items, class_="legend")
 
 
-def run(points: list[dict[str, Any]] | None) -> Html:
+def run(points: list[CurvePoint] | None) -> Html:
     """The curves of one fuzzing phase."""
     if not points:
         return el("p", "Over this run: not sampled.", class_="none")
@@ -206,16 +207,16 @@ def run(points: list[dict[str, Any]] | None) -> Html:
     minutes = max(point["t"] for point in points) > 300
     unit = ("minutes", 60.0) if minutes else ("seconds", 1.0)
 
-    def lines(key: str, least: float = 0.0) -> list[Series]:
+    def lines(key: Literal["executions", "edges", "finds"], least: float = 0.0) -> list[Series]:
         return [
             Series(
                 name,
                 at,
                 [
-                    (point["t"] / unit[1], point[key])
+                    (point["t"] / unit[1], value)
                     for point in points
-                    if point["harness"] == name and (point[key] or 0.0) >= least
-                    if point[key] is not None
+                    if point["harness"] == name
+                    if (value := point[key]) is not None and value >= least
                 ],
             )
             for at, name in enumerate(names)
@@ -230,7 +231,7 @@ def run(points: list[dict[str, Any]] | None) -> Html:
     return join([el("h3", "Over this run"), legend(names), el("div", *charts, class_="charts")])
 
 
-def nights(history: list[dict[str, Any]] | None) -> Html:
+def nights(history: list[Night] | None) -> Html:
     """The curves over the last nights."""
     if not history:
         return el("p", "Over the last nights: there is no history yet.", class_="none")
@@ -241,7 +242,7 @@ def nights(history: list[dict[str, Any]] | None) -> Html:
         points = [(float(x), value) for x, value in enumerate(values) if value is not None]
         return Series(name, style, points)
 
-    def each(key: str) -> list[Series]:
+    def each(key: Literal["executions", "edges"]) -> list[Series]:
         return [
             line(name, at, (row[key].get(name) for row in history))
             for at, name in enumerate(harnesses)
@@ -289,7 +290,7 @@ def _brief(labels: list[str]) -> list[str]:
     return labels
 
 
-def _nights_table(history: list[dict[str, Any]]) -> Html:
+def _nights_table(history: list[Night]) -> Html:
     def shown(value: float | None, form: str) -> str:
         return "-" if value is None else format(value, form)
 

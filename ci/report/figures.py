@@ -1,18 +1,36 @@
 """The figures of a report: one dictionary, of which the page, the JSON and the chat text are made.
 
-What a campaign or a night did not measure is None, which is shown as "not measured".
+A summary is read here alone, entry by entry, and what stands behind has the types of shape.py: what
+a campaign or a night did not measure, or what is damaged, is None, shown as "not measured".
 docs/reports.md describes the keys.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from ci.exits import Exit
 from ci.fuzzing import floors
+from ci.fuzzing.summary import CanaryRow
 from ci.report import survivors
-from ci.report.read import counts, mapping, number, rows, string, strings, whole
+from ci.report.read import Raw, counts, mapping, number, rows, string, strings, whole
+from ci.report.shape import (
+    Banner,
+    Cell,
+    Corpus,
+    Coverage,
+    CurvePoint,
+    Figures,
+    File,
+    Finding,
+    Floor,
+    Harness,
+    Input,
+    Night,
+    Refusals,
+    Step,
+    Trust,
+)
 from ci.wording import many
 from harnesses import HARNESSES
 
@@ -20,15 +38,15 @@ FORMAT = 1
 NIGHTS = 30
 # Of one rule's findings so many are told one by one; of more, so many in a line each.
 APART, LISTED = 3, 200
-FUZZING = {"executions", "seconds", "rate", "edges", "committed", "found", "new", "findings"}
 
 
-def collect(data: dict[str, Any], folder: Path) -> dict[str, Any]:
+def collect(data: Raw, folder: Path) -> Figures:
     """The figures of a campaign's summary or of a night; `folder` is where they were read."""
     night = data.get("kind") == "nightly"
     campaign = mapping(data.get("campaign")) if night else data
     found = _findings(data, campaign, night)
-    figures: dict[str, Any] = {
+    trust, steps = _trust(data, campaign, night), _steps(data) if night else None
+    return {
         "format": FORMAT,
         "kind": string(data.get("kind")) or "run",
         "started": string(data.get("started")) or None,
@@ -37,9 +55,9 @@ def collect(data: dict[str, Any], folder: Path) -> dict[str, Any]:
         "seconds": number(data.get("spent") if night else data.get("seconds")),
         "fuzzing_seconds": number(campaign.get("fuzzing_seconds")),
         "jobs": whole(campaign.get("jobs")),
-        "steps": _steps(data) if night else None,
+        "steps": steps,
         "findings": found,
-        "trust": _trust(data, campaign, night),
+        "trust": trust,
         "harnesses": _harnesses(campaign),
         "left_out": _left_out(campaign),
         "coverage": _coverage(data, campaign),
@@ -48,17 +66,16 @@ def collect(data: dict[str, Any], folder: Path) -> dict[str, Any]:
         "refusals": _refusals(campaign),
         "survivors": survivors.figures(data.get("mutation"), folder),
         "corpus": _corpus(campaign),
+        "verdict": _verdict(whole(data.get("exit")), found, trust, steps or []),
+        "next": [],
     }
-    figures["verdict"] = _verdict(data, figures)
-    return figures
 
 
-def _verdict(data: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
+def _verdict(code: int | None, told: list[Finding], trust: Trust, steps: list[Step]) -> Banner:
     """The colour and the sentence of the banner."""
-    code = whole(data.get("exit"))
-    why = figures["trust"]["untrusted"]
-    findings, found = [f for f in figures["findings"] if f["red"]], red(figures)
-    steps = [s for s in figures["steps"] or [] if s["state"] in ("cut", "waiting")]
+    why = trust["untrusted"]
+    findings, found = [f for f in told if f["red"]], red(told)
+    left = [s["name"] for s in steps if s["state"] in ("cut", "waiting")]
     if code is None:
         colour, says = "unfinished", "This run did not finish: what is here is what it left."
     elif code == Exit.INTERRUPTED:
@@ -78,23 +95,23 @@ def _verdict(data: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
     if findings and colour in ("unfinished", "interrupted"):
         says += f" {many(found, 'finding')} so far."
     reasons = [*why]
-    if steps:
-        reasons.append("not done: " + ", ".join(s["name"] for s in steps))
+    if left:
+        reasons.append("not done: " + ", ".join(left))
     if colour == "green":
-        flown = figures["trust"]["canaries"]
+        flown = trust["canaries"]
         if flown:
             reasons.append(f"{_share(flown)} planted faults were found before the fuzzing began")
-        table = figures["trust"]["floors"]
+        table = trust["floors"]
         if table and all(row["cleared"] for row in table):
             reasons.append("every floor was cleared")
     return {"colour": colour, "exit": code, "sentence": says, "why": reasons}
 
 
-def _share(flown: list[dict[str, Any]]) -> str:
+def _share(flown: list[CanaryRow]) -> str:
     return f"{sum(canary['found'] for canary in flown)} of {len(flown)}"
 
 
-def _steps(data: dict[str, Any]) -> list[dict[str, Any]]:
+def _steps(data: Raw) -> list[Step]:
     return [
         {
             "name": string(step.get("name")) or "step",
@@ -109,12 +126,12 @@ def _steps(data: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _findings(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> list[dict[str, Any]]:
+def _findings(data: Raw, campaign: Raw, night: bool) -> list[Finding]:
     """Buckets where there are any, else the campaign's findings; then what other steps found."""
     buckets = rows(data.get("buckets"))
     found = [_finding(row) for row in buckets or rows(campaign.get("findings"))]
     told = {one["reproduce"] for one in found}
-    rules: dict[str, list[dict[str, Any]]] = {}
+    rules: dict[str, list[Raw]] = {}
     for row in rows(data.get("findings")) if night else ():
         rule = string(row.get("rule")) or "finding"
         # A bucket says the same of itself and more, and so does a campaign's finding.
@@ -125,7 +142,7 @@ def _findings(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> li
     return sorted(found, key=lambda f: not f["red"])
 
 
-def _of_rule(rule: str, own: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _of_rule(rule: str, own: list[Raw]) -> list[Finding]:
     """The findings of one rule, each by itself or, where they are many, as one with their number:
     the survivors of a night are hundreds, and have a part of the page to themselves."""
     if len(own) <= APART:
@@ -142,7 +159,7 @@ def _of_rule(rule: str, own: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**one, "findings": len(own)}]
 
 
-def _finding(row: dict[str, Any]) -> dict[str, Any]:
+def _finding(row: Raw) -> Finding:
     state = string(row.get("state")) or None
     message = string(row.get("message"))
     if row.get("found") and row.get("expected"):
@@ -161,26 +178,27 @@ def _finding(row: dict[str, Any]) -> dict[str, Any]:
         "red": state not in ("known", "fixed"),
         "reproduced": row.get("reproduced") is not False,
         "note": string(row.get("note")),
-        **{
-            key: string(row.get(key))
-            for key in ("reason", "expires", "input", "first_seen", "last_seen")
-        },
+        "reason": string(row.get("reason")),
+        "expires": string(row.get("expires")),
+        "input": string(row.get("input")),
+        "first_seen": string(row.get("first_seen")),
+        "last_seen": string(row.get("last_seen")),
         "size": whole(row.get("size")),
         "count": whole(row.get("count")),
         "reproduce": string(row.get("reproduce")) or string(row.get("replay")),
     }
 
 
-def red(figures: dict[str, Any]) -> int:
+def red(findings: list[Finding]) -> int:
     """How many findings are in no bucket that is known."""
-    return sum(found["findings"] for found in figures["findings"] if found["red"])
+    return sum(found["findings"] for found in findings if found["red"])
 
 
-def _trust(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> dict[str, Any]:
+def _trust(data: Raw, campaign: Raw, night: bool) -> Trust:
     untrusted = strings(data.get("untrusted"))
     if night:
         untrusted += [f"campaign: {why}" for why in strings(campaign.get("untrusted"))]
-    canaries = [
+    canaries: list[CanaryRow] = [
         {
             "harness": string(row.get("harness")),
             "plant": string(row.get("plant")),
@@ -197,7 +215,7 @@ def _trust(data: dict[str, Any], campaign: dict[str, Any], night: bool) -> dict[
     }
 
 
-def _floors(campaign: dict[str, Any]) -> list[dict[str, Any]]:
+def _floors(campaign: Raw) -> list[Floor]:
     """What must be reached at least, next to what was."""
     table: list[tuple[str, float | None, float]] = []
     for name, harness in mapping(campaign.get("harnesses")).items():
@@ -218,15 +236,22 @@ def _floors(campaign: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _harnesses(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
-    table = []
+def _harnesses(campaign: Raw) -> list[Harness] | None:
+    table: list[Harness] = []
     for name, harness in mapping(campaign.get("harnesses")).items():
         row = mapping(harness)
         coverage = mapping(row.get("coverage"))
         table.append(
             {
                 "name": name,
-                **{key: number(row.get(key)) for key in sorted(FUZZING)},
+                "committed": whole(row.get("committed")),
+                "edges": whole(row.get("edges")),
+                "executions": whole(row.get("executions")),
+                "findings": whole(row.get("findings")),
+                "found": whole(row.get("found")),
+                "new": whole(row.get("new")),
+                "rate": number(row.get("rate")),
+                "seconds": number(row.get("seconds")),
                 "shards": len(rows(row.get("shards"))),
                 "line_percent": number(coverage.get("line_percent")),
                 "branch_percent": number(coverage.get("branch_percent")),
@@ -237,27 +262,27 @@ def _harnesses(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
     return table or None
 
 
-def _left_out(campaign: dict[str, Any]) -> list[str]:
+def _left_out(campaign: Raw) -> list[str]:
     """The harnesses that were not run, where some were: what is missed may be theirs."""
     ran = mapping(campaign.get("harnesses"))
     return [name for name in HARNESSES if ran and name not in ran]
 
 
-def _coverage(data: dict[str, Any], campaign: dict[str, Any]) -> dict[str, Any] | None:
+def _coverage(data: Raw, campaign: Raw) -> Coverage | None:
     total = mapping(campaign.get("coverage"))
     if not total:
         return None
     last = mapping(_before(data).get("coverage"))
-    files = []
+    files: list[File] = []
     for name, entry in mapping(campaign.get("files")).items():
         row = mapping(entry)
         files.append(
             {
                 "file": name,
-                **{
-                    key: whole(row.get(key))
-                    for key in ("lines", "all_lines", "branches", "all_branches")
-                },
+                "lines": whole(row.get("lines")),
+                "all_lines": whole(row.get("all_lines")),
+                "branches": whole(row.get("branches")),
+                "all_branches": whole(row.get("all_branches")),
                 "missed_lines": string(row.get("missed_lines")),
                 "missed_branches": string(row.get("missed_branches")),
                 "sha256": string(row.get("sha256")) or None,
@@ -281,26 +306,30 @@ def _change(now: float | None, before: float | None) -> float | None:
     return None if now is None or before is None else round(now - before, 2)
 
 
-def _before(data: dict[str, Any]) -> dict[str, Any]:
+def _before(data: Raw) -> Raw:
     """The history's row of the night before this one, whether this one's is there yet or not."""
     started = string(data.get("started"))
     others = [r for r in rows(data.get("history")) if string(r.get("started")) != started]
     return others[-1] if others else {}
 
 
-def _curve(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
-    points = [
+def _curve(campaign: Raw) -> list[CurvePoint] | None:
+    points: list[CurvePoint] = [
         {
             "harness": string(row.get("harness")) or "?",
-            **{key: number(row.get(key)) for key in ("t", "executions", "edges", "finds")},
+            "t": t,
+            "executions": number(row.get("executions")),
+            "edges": number(row.get("edges")),
+            "finds": number(row.get("finds")),
         }
         for row in rows(campaign.get("curve"))
+        if (t := number(row.get("t"))) is not None
     ]
-    return [point for point in points if point["t"] is not None] or None
+    return points or None
 
 
-def _history(data: dict[str, Any]) -> list[dict[str, Any]] | None:
-    table = []
+def _history(data: Raw) -> list[Night] | None:
+    table: list[Night] = []
     for row in rows(data.get("history"))[-NIGHTS:]:
         coverage, slice_ = mapping(row.get("coverage")), mapping(row.get("slice"))
         table.append(
@@ -322,14 +351,18 @@ def _history(data: dict[str, Any]) -> list[dict[str, Any]] | None:
     return table or None
 
 
-def _refusals(campaign: dict[str, Any]) -> dict[str, Any] | None:
+def _refusals(campaign: Raw) -> Refusals | None:
     given = mapping(campaign.get("refusals"))
 
-    def cells(value: object) -> list[dict[str, Any]]:
+    def cells(value: object) -> list[Cell]:
         return [
             {
-                **{key: string(row.get(key)) for key in ("state", "message", "refusal", "witness")},
-                **{key: whole(row.get(key)) or 0 for key in ("inputs", "committed")},
+                "state": string(row.get("state")),
+                "message": string(row.get("message")),
+                "refusal": string(row.get("refusal")),
+                "witness": string(row.get("witness")),
+                "inputs": whole(row.get("inputs")) or 0,
+                "committed": whole(row.get("committed")) or 0,
             }
             for row in rows(value)
         ]
@@ -351,8 +384,8 @@ def _refusals(campaign: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _corpus(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
-    table = []
+def _corpus(campaign: Raw) -> list[Corpus] | None:
+    table: list[Corpus] = []
     for name, harness in mapping(campaign.get("harnesses")).items():
         given = mapping(mapping(harness).get("corpus"))
         if not given:
@@ -360,7 +393,9 @@ def _corpus(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
         table.append(
             {
                 "harness": name,
-                **{key: whole(given.get(key)) for key in ("inputs", "committed", "bytes")},
+                "inputs": whole(given.get("inputs")),
+                "committed": whole(given.get("committed")),
+                "bytes": whole(given.get("bytes")),
                 "sizes": [
                     {"up_to": whole(row.get("up_to")), "inputs": whole(row.get("inputs")) or 0}
                     for row in rows(given.get("sizes"))
@@ -373,7 +408,7 @@ def _corpus(campaign: dict[str, Any]) -> list[dict[str, Any]] | None:
     return table or None
 
 
-def _input(row: dict[str, Any]) -> dict[str, Any]:
+def _input(row: Raw) -> Input:
     return {
         "name": string(row.get("name")),
         "bytes": whole(row.get("bytes")),

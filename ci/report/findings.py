@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ci.report.markup import Html, command, el, folded, join, line
+from ci.report.shape import Finding
 from ci.wording import many
 
 # Shown one by one; of more than this a page is no place.
 SHOWN = 60
 
 
-def section(findings: list[dict[str, Any]]) -> Html:
+def section(findings: list[Finding]) -> Html:
     """The part of the page."""
     if not findings:
         return el("p", "None.")
@@ -21,14 +20,14 @@ def section(findings: list[dict[str, Any]]) -> Html:
     return join(parts)
 
 
-def title(found: dict[str, Any]) -> str:
+def title(found: Finding) -> str:
     """A finding in a few words."""
     oracle = f" ({found['oracle']})" if found["oracle"] else ""
     where = f"{found['harness']}: " if found["harness"] else ""
     return line(f"{where}{found['kind']}{oracle}")
 
 
-def _one(number: int, found: dict[str, Any]) -> Html:
+def _one(number: int, found: Finding) -> Html:
     state = found["state"]
     colour = "red" if found["red"] else "interrupted"
     detail = found["message"] or found["detail"]
@@ -44,7 +43,7 @@ def _one(number: int, found: dict[str, Any]) -> Html:
     if facts:
         parts.append(el("p", facts, class_="none"))
     if found["frames"]:
-        parts.append(el("p", "in ", el("code", " > ".join(map(str, found["frames"])))))
+        parts.append(el("p", "in ", el("code", " > ".join(found["frames"]))))
     if found["reproduce"]:
         parts.append(command(line(found["reproduce"], 500)))
     # At length only where the line above left something out.
@@ -59,7 +58,7 @@ def _one(number: int, found: dict[str, Any]) -> Html:
     return el("article", *parts)
 
 
-def _facts(found: dict[str, Any]) -> str:
+def _facts(found: Finding) -> str:
     facts = []
     if found["count"]:
         facts.append(f"seen {many(found['count'], 'time')}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from ci.process import ROOT
 from ci.progress import clock
 from ci.report import corpus, coverage, curves, findings, refusals, survivors
 from ci.report.figures import red
 from ci.report.markup import Html, command, el, folded, join, table
+from ci.report.shape import Action, Figures, Harness, Step
 from ci.report.style import sheet
 from ci.wording import many
 from mutants.settings import SUITE
@@ -25,7 +25,7 @@ COLOURS = {
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def page(figures: dict[str, Any], root: Path = ROOT) -> str:
+def page(figures: Figures, root: Path = ROOT) -> str:
     """The whole page as text; `root` is where the sources are shown from."""
     kind = figures["kind"]
     part = _part(figures["left_out"])
@@ -87,7 +87,7 @@ def _section(name: str, title: str, body: Html) -> Html:
     )
 
 
-def _banner(figures: dict[str, Any], title: str) -> Html:
+def _banner(figures: Figures, title: str) -> Html:
     verdict = figures["verdict"]
     facts = [figures["started"], _time(figures)]
     if figures["commit"]:
@@ -105,7 +105,7 @@ def _banner(figures: dict[str, Any], title: str) -> Html:
     )
 
 
-def _time(figures: dict[str, Any]) -> str:
+def _time(figures: Figures) -> str:
     told = []
     if figures["seconds"] is not None:
         told.append(f"{clock(figures['seconds'])} in all")
@@ -114,13 +114,13 @@ def _time(figures: dict[str, Any]) -> str:
     return ", ".join(told)
 
 
-def _tiles(figures: dict[str, Any]) -> Html:
+def _tiles(figures: Figures) -> Html:
     """The figures that one wants first, each with what it is of."""
     known = sum(not found["red"] for found in figures["findings"])
     rows = figures["harnesses"] or []
     cover, cells, mutants = figures["coverage"], figures["refusals"], figures["survivors"]
     tiles = [
-        ("findings", f"{red(figures):,}", f"{known:,} known or fixed"),
+        ("findings", f"{red(figures['findings']):,}", f"{known:,} known or fixed"),
         (
             "executions",
             f"{sum(row['executions'] or 0 for row in rows):,.0f}" if rows else None,
@@ -131,13 +131,15 @@ def _tiles(figures: dict[str, Any]) -> Html:
             f"{sum(row['new'] or 0 for row in rows):,.0f}" if rows else None,
             "not committed",
         ),
-        *(
-            (
-                f"{what}s",
-                _percent(cover and cover[f"{what}_percent"]),
-                _moved(cover and cover[f"{what}_change"]),
-            )
-            for what in ("line", "branch")
+        (
+            "lines",
+            _percent(cover and cover["line_percent"]),
+            _moved(cover and cover["line_change"]),
+        ),
+        (
+            "branches",
+            _percent(cover and cover["branch_percent"]),
+            _moved(cover and cover["branch_change"]),
         ),
         (
             "refusal cells",
@@ -155,7 +157,7 @@ def _tiles(figures: dict[str, Any]) -> Html:
         *(
             el(
                 "div",
-                el("dt", name.replace("branchs", "branches")),
+                el("dt", name),
                 el("dd", value or "not measured", el("small", below if value else "")),
             )
             for name, value, below in tiles
@@ -172,7 +174,7 @@ def _moved(change: float | None) -> str:
     return f"of {SUITE.package}/" if change is None else f"{change:+.1f} since the last night"
 
 
-def _next(todo: list[dict[str, str]]) -> Html:
+def _next(todo: list[Action]) -> Html:
     if not todo:
         return el("p", "Nothing.")
     items = [
@@ -187,7 +189,7 @@ def _next(todo: list[dict[str, str]]) -> Html:
     return el("dl", *items, class_="next")
 
 
-def _run(figures: dict[str, Any]) -> Html:
+def _run(figures: Figures) -> Html:
     trust = figures["trust"]
     parts = []
     if trust["untrusted"]:
@@ -240,7 +242,7 @@ def _yes(good: bool, word: str, other: str) -> Html:
     return el("span", word if good else other, class_=f"tag {'green' if good else 'red'}")
 
 
-def _steps(steps: list[dict[str, Any]]) -> Html:
+def _steps(steps: list[Step]) -> Html:
     colours = {"done": "green", "failed": "red", "cut": "untrusted", "waiting": "untrusted"}
     body = [
         (
@@ -257,7 +259,7 @@ def _steps(steps: list[dict[str, Any]]) -> Html:
     return table("Steps of the night", head, body, (2, 3, 4), class_="steps")
 
 
-def _harnesses(rows: list[dict[str, Any]] | None) -> Html:
+def _harnesses(rows: list[Harness] | None) -> Html:
     if not rows:
         return el("p", "No harness was run.", class_="none")
     head = ("harness", "runs", "a second", "edges", "inputs", "new", "lines", "branches", "finds")
@@ -268,7 +270,11 @@ def _harnesses(rows: list[dict[str, Any]] | None) -> Html:
     body = [
         (
             row["name"],
-            *(count(row[key]) for key in ("executions", "rate", "edges", "committed", "new")),
+            count(row["executions"]),
+            count(row["rate"]),
+            count(row["edges"]),
+            count(row["committed"]),
+            count(row["new"]),
             _percent(row["line_percent"]) or "-",
             _percent(row["branch_percent"]) or "-",
             count(row["findings"]),
@@ -278,5 +284,5 @@ def _harnesses(rows: list[dict[str, Any]] | None) -> Html:
     return table("Harnesses", head, body, range(1, len(head)))
 
 
-def _curves(figures: dict[str, Any]) -> Html:
+def _curves(figures: Figures) -> Html:
     return join([curves.run(figures["curve"]), curves.nights(figures["history"])])

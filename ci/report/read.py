@@ -7,16 +7,19 @@ measured" of what is not there and never fails for it.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+Raw = Mapping[str, object]
+"""A JSON object of which nothing is known yet."""
 
 
-def mapping(value: object) -> dict[str, Any]:
+def mapping(value: object) -> Raw:
     """A JSON object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def rows(value: object) -> list[dict[str, Any]]:
+def rows(value: object) -> list[Raw]:
     """The objects of a JSON list; none for anything else."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
@@ -50,7 +53,7 @@ def counts(value: object) -> dict[str, int]:
     return {key: entry for key, entry in found.items() if entry is not None}
 
 
-def file(path: Path) -> dict[str, Any] | None:
+def file(path: Path) -> dict[str, object] | None:
     """A JSON object from a file; None when there is none to read."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

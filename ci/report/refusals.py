@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ci.report.markup import Html, el, folded, join
+from ci.report.shape import Cell, Refusals
 
 BLIND = (
     "A cell is a refusal that a peer can cause: in a state of the connection (RFC 8446 "
@@ -14,7 +13,7 @@ BLIND = (
 )
 
 
-def section(found: dict[str, Any] | None) -> Html:
+def section(found: Refusals | None) -> Html:
     """The part of the page."""
     if found is None:
         return el("p", "Not measured.", class_="none")
@@ -49,7 +48,7 @@ def section(found: dict[str, Any] | None) -> Html:
     return join(parts)
 
 
-def _list(cells: list[dict[str, Any]], with_witness: bool = False) -> Html:
+def _list(cells: list[Cell], with_witness: bool = False) -> Html:
     items = []
     for cell in cells:
         witness = el("span", " by ", el("code", cell["witness"])) if with_witness else None
@@ -58,7 +57,7 @@ def _list(cells: list[dict[str, Any]], with_witness: bool = False) -> Html:
     return el("ul", *items)
 
 
-def _matrix(found: dict[str, Any]) -> Html:
+def _matrix(found: Refusals) -> Html:
     states = found["states"]
     table = {(c["message"], c["refusal"], c["state"]): c for c in found["cells"]}
     heads = [el("th", "message and refusal", scope="col")]
@@ -92,7 +91,7 @@ def _matrix(found: dict[str, Any]) -> Html:
     return join([el("p", legend), region])
 
 
-def _cell(cell: dict[str, Any] | None) -> Html:
+def _cell(cell: Cell | None) -> Html:
     if cell is None:
         return el("td", class_="no")
     if not cell["inputs"]:

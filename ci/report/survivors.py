@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from ci.process import ROOT
 from ci.report import read
 from ci.report.markup import Html, el, folded, join, line, table
-from ci.report.read import counts, mapping, number, rows, string, whole
+from ci.report.read import Raw, counts, mapping, number, rows, string, whole
+from ci.report.shape import Mutant, Survivors
 from ci.wording import many
 from mutants import ledger
 from mutants.verdicts import Verdict
@@ -23,7 +23,7 @@ LEFT = (Verdict.SURVIVED, Verdict.NOT_RUN, Verdict.CRASHED)
 ORDER = {verdict: place for place, verdict in enumerate((Verdict.CRASHED, *LEFT[:2]))}
 
 
-def figures(mutation: object, folder: Path) -> dict[str, Any] | None:
+def figures(mutation: object, folder: Path) -> Survivors | None:
     """The figures of a run of `residue mutate`; None when there was none.
 
     Of what is left `shown` has the first with their diffs, some more without, and `by_function`
@@ -65,7 +65,7 @@ def figures(mutation: object, folder: Path) -> dict[str, Any] | None:
     }
 
 
-def _score(given: dict[str, Any], judged: list[dict[str, Any]], argued: int) -> float | None:
+def _score(given: Raw, judged: list[Raw], argued: int) -> float | None:
     """The score that was given, else what was detected of all but the argued."""
     score = number(given.get("score"))
     if score is not None or len(judged) <= argued:
@@ -74,7 +74,7 @@ def _score(given: dict[str, Any], judged: list[dict[str, Any]], argued: int) -> 
     return round(100.0 * detected / (len(judged) - argued), 2)
 
 
-def _read(results: str, folder: Path) -> dict[str, Any] | None:
+def _read(results: str, folder: Path) -> Raw | None:
     for base in (folder, ROOT):
         if (found := read.file(base / results)) is not None:
             return found
@@ -88,7 +88,7 @@ def _arguments() -> dict[tuple[str, str, str, str], str]:
         return {}
 
 
-def _mutant(row: dict[str, Any], argued: dict[tuple[str, str, str, str], str]) -> dict[str, Any]:
+def _mutant(row: Raw, argued: dict[tuple[str, str, str, str], str]) -> Mutant:
     file, function, before, after, name, operator, diff = (
         string(row.get(key))
         for key in ("file", "function", "before", "after", "name", "operator", "diff")
@@ -99,13 +99,13 @@ def _mutant(row: dict[str, Any], argued: dict[tuple[str, str, str, str], str]) -
         "function": function or "?",
         "line": whole(row.get("line")) or 0,
         "operator": operator,
-        "verdict": Verdict(row["verdict"]),
+        "verdict": Verdict(string(row.get("verdict"))),
         "diff": diff,
         "argued": argued.get((file, function, before, after), ""),
     }
 
 
-def section(found: dict[str, Any] | None, kind: str) -> Html:
+def section(found: Survivors | None, kind: str) -> Html:
     """The part of the page."""
     if found is None:
         why = "Mutants are no part of a campaign; residue nightly judges a slice of them."
@@ -129,7 +129,7 @@ def section(found: dict[str, Any] | None, kind: str) -> Html:
     return join(parts)
 
 
-def _summary(found: dict[str, Any]) -> Html:
+def _summary(found: Survivors) -> Html:
     counted = ", ".join(f"{count:,} {verdict}" for verdict, count in found["counts"].items())
     score = "not measured" if found["score"] is None else f"{found['score']:.1f}%"
     before = found["last_score"]
@@ -151,7 +151,7 @@ def _files(files: dict[str, dict[str, int]]) -> Html:
     return table("Mutants by file and verdict", head, body, range(1, len(head)))
 
 
-def _grouped(found: dict[str, Any]) -> Html:
+def _grouped(found: Survivors) -> Html:
     """By file, then function; as many diffs as a page can bear, then lines, then a number."""
     left, shown = found["left"], found["shown"]
     if not left:
@@ -169,12 +169,12 @@ def _grouped(found: dict[str, Any]) -> Html:
     if left > len(shown):
         what += f", {left - len(shown):,} of them only there"
     files = []
-    for file, functions in found["by_function"].items():
+    for file, counted in found["by_function"].items():
         parts = [
             _function(name, count, groups.get(file, {}).get(name, []))
-            for name, count in functions.items()
+            for name, count in counted.items()
         ]
-        head = join([el("code", file), f" {sum(functions.values()):,} left"])
+        head = join([el("code", file), f" {sum(counted.values()):,} left"])
         files.append(folded(head, el("div", *parts, class_="folds")))
     return join([el("p", f"{what}."), el("div", *files, class_="folds")])
 
@@ -184,7 +184,7 @@ def _function(name: str, count: int, mutants: list[Html]) -> Html:
     return folded(head, *mutants) if mutants else el("p", head, class_="brief")
 
 
-def _one(mutant: dict[str, Any], full: bool) -> Html:
+def _one(mutant: Mutant, full: bool) -> Html:
     head = f"line {mutant['line']}: {mutant['operator']} ({mutant['verdict']})"
     if not full:
         return el("p", line(head), class_="brief")

@@ -355,16 +355,19 @@ def test_the_lines_that_are_missed_are_marked_and_stand_in_their_function(tmp_pa
     (tmp_path / "engine").mkdir()
     (tmp_path / "engine" / "a.py").write_text(source)
     row = {
-        "file": "engine/a.py",
+        "lines": 1,
+        "all_lines": 1,
         "missed_lines": "8 11-12",
         "missed_branches": "5>6 7>8 6>-4",
         "sha256": "0" * 64,
-        **dict.fromkeys(("lines", "all_lines", "branches", "all_branches"), 1),
     }
-    found = dict.fromkeys(
-        ("line_percent", "branch_percent", "line_change", "branch_change", "all_lines"), 1
-    )
-    body = coverage.section({**found, "all_branches": 1, "files": [row]}, tmp_path)
+
+    def shown(files):
+        total = {"lines": 1, "all_lines": 1, "line_percent": 100.0}
+        found = collect({"coverage": total, "files": files}, tmp_path)
+        return coverage.section(found["coverage"], tmp_path)
+
+    body = shown({"engine/a.py": row})
     assert "<mark>    8 !     return &#x27;&lt;&#x27;</mark>" in body
     assert "    7       z = 3" in body and "x = 1" not in body
     assert "... in def first" in body
@@ -373,8 +376,7 @@ def test_the_lines_that_are_missed_are_marked_and_stand_in_their_function(tmp_pa
     assert "changed since" in body and "shorter now" in body
     # A branch into a missed line is the line's to tell; the others are not.
     assert "5 to 6, 6 to the end" in body
-    gone = {**row, "file": "../engine/a.py", "missed_lines": "3"}
-    assert "not there" in coverage.section({**found, "all_branches": 1, "files": [gone]}, tmp_path)
+    assert "not there" in shown({"../engine/a.py": {**row, "missed_lines": "3"}})
     assert coverage.numbers("3-5 9 x 7-y 1-99999999999999999999") == {3, 4, 5, 9}
 
 
