@@ -52,30 +52,26 @@ class Progress:
             self.moving = True
 
 
-class Line:
+class Line(Progress):
     """One line that says where work is: it moves on a terminal, and is printed now and then else.
 
     Called as often as there is something to say; `end` leaves the terminal's line clean.
     """
 
     def __init__(self, what: str, stream: TextIO | None = None, quiet: bool = False) -> None:
+        super().__init__(stream, quiet)
         self.what = what
-        self.progress = Progress(stream, quiet=quiet)
-        terminal = self.progress.terminal
-        self.every = TERMINAL_EVERY / 5 if terminal else PLAIN_EVERY
         # Short work on no terminal prints nothing.
-        self.next = time.monotonic() + (0.0 if terminal else PLAIN_EVERY)
+        self.next = time.monotonic() + (0.0 if self.terminal else self.every)
+        if self.terminal:
+            self.every /= 5
 
     def __call__(self, told: str) -> None:
         """Say it, if it is time to."""
         now = time.monotonic()
         if now >= self.next:
             self.next = now + self.every
-            self.progress.show(f"{self.what}: {told}")
-
-    def end(self) -> None:
-        """Take the moving line away."""
-        self.progress.end()
+            self.show(f"{self.what}: {told}")
 
 
 def clock(seconds: float) -> str:
